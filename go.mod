@@ -1,0 +1,3 @@
+module github.com/mkgen/mkgen
+
+go 1.26.8

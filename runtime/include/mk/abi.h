@@ -1,0 +1,91 @@
+/* C ABI of libmkrt: a world of ranks, their symmetric heap, and the few device calls a launcher needs.
+ *
+ * Plain C. Every function returns MK_OK or an mk_status and, on failure, writes one sentence (what, where, what to do)
+ * into err (NUL-terminated, truncated to err_len; err may be NULL). No function aborts the process or prints.
+ * A world is used by one thread at a time, except mk_abort, which any thread may call.
+ *
+ * Order of calls on each rank:  mk_open -> mk_blob -> (caller exchanges blobs) -> mk_connect -> mk_view_of -> launches
+ * -> mk_check after each synchronisation -> mk_close. */
+#ifndef MK_ABI_H
+#define MK_ABI_H
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MK_MAX_WORLD = 8, MK_NAME_LEN = 64 };
+
+typedef enum mk_status {
+  MK_OK = 0,
+  MK_EINVAL = 1,       /* an argument is wrong; nothing was changed */
+  MK_EMISMATCH = 2,    /* ranks, plans or libraries do not fit together; the sentence names both */
+  MK_EUNAVAILABLE = 3, /* no CUDA driver, no such device, no peer access */
+  MK_ENOMEM = 4,
+  MK_ESYSTEM = 5,      /* an operating-system or driver call failed */
+  MK_EABORTED = 6      /* a kernel gave up: a deadline passed or a peer aborted; the world must be closed */
+} mk_status;
+
+typedef enum mk_device_kind { MK_DEVICE_HOST = 0, MK_DEVICE_CUDA = 1 } mk_device_kind;
+
+/* What one generated kernel needs of the world; from its generated header. */
+typedef struct mk_kernel_need {
+  char name[MK_NAME_LEN];
+  uint64_t abi;        /* hash of plan and runtime; must be equal on all ranks */
+  uint64_t heap_bytes; /* this kernel's part of each rank's symmetric heap, a multiple of 256 */
+} mk_kernel_need;
+
+typedef struct mk_options {
+  uint32_t size;               /* sizeof(mk_options) */
+  int32_t rank, world;         /* 0 <= rank < world <= MK_MAX_WORLD */
+  int32_t device_kind, device; /* mk_device_kind; CUDA ordinal (several ranks may share one device), ignored on the host */
+  uint64_t timeout_ms;         /* deadline of every wait on a peer; 0 means 30000 */
+  const mk_kernel_need* kernels;
+  uint32_t kernel_count;       /* 1 or more; the same list in the same order on all ranks */
+} mk_options;
+
+/* What a kernel library sees of a world. Filled by mk_view_of, valid until mk_close. */
+typedef struct mk_view {
+  uint32_t size; /* sizeof(mk_view) */
+  int32_t rank, world, device_kind, device;
+  uint64_t runtime;              /* mk_runtime() of the libmkrt that made it */
+  uint64_t timeout_ns;
+  uint64_t abi;                  /* of the kernel this view is for */
+  uint64_t heap_bytes;           /* bytes of each region below */
+  void* heap[MK_MAX_WORLD];      /* this kernel's region in every rank's symmetric heap, as addressed from this rank
+                                    (device memory, zeroed before any peer could see it, 256-byte aligned) */
+  uint32_t* health;              /* pinned host word, host address: 0 while well, 1 + reporting rank after an abort */
+  uint32_t* health_device;       /* the same word as the device addresses it */
+} mk_view;
+
+typedef struct mk_world mk_world;
+
+uint64_t mk_runtime(void); /* hash of the runtime sources this library was built from */
+
+int mk_open(const mk_options* options, mk_world** world, char* err, size_t err_len);
+/* This rank's blob: bytes to hand to every rank (the same length on all ranks, at most 4096). Owned by the world. */
+int mk_blob(mk_world* world, const void** blob, size_t* len);
+/* blobs: world x len bytes in rank order, this rank's own included. Maps the peers' heaps. */
+int mk_connect(mk_world* world, const void* blobs, size_t len, char* err, size_t err_len);
+int mk_view_of(mk_world* world, uint32_t kernel, mk_view* view, char* err, size_t err_len);
+/* MK_OK, or MK_EABORTED and what happened: rank, role, CTA, tile, chunk, peer, flag, expected, seen. Does not wait. */
+int mk_check(mk_world* world, char* err, size_t err_len);
+/* Ends every wait of this world on all ranks; reason is kept for mk_check. */
+int mk_abort(mk_world* world, const char* reason);
+void mk_close(mk_world* world); /* waits for the device to be idle; NULL is ignored */
+
+/* Device memory, copies and streams for launchers and tests that have no other source of them. Host target: malloc,
+ * memcpy, and streams that are always drained. */
+int mk_alloc(mk_world* world, uint64_t bytes, void** ptr, char* err, size_t err_len);   /* 256-byte aligned */
+int mk_free(mk_world* world, void* ptr, char* err, size_t err_len);
+int mk_copy(mk_world* world, void* dst, const void* src, uint64_t bytes, char* err, size_t err_len); /* any direction; returns when done */
+int mk_stream_new(mk_world* world, void** stream, char* err, size_t err_len);
+int mk_stream_sync(mk_world* world, void* stream, char* err, size_t err_len);          /* then mk_check */
+void mk_stream_free(mk_world* world, void* stream);
+int mk_mark(mk_world* world, void* stream, void** mark, char* err, size_t err_len);     /* a time stamp in stream order */
+int mk_elapsed(mk_world* world, void* from, void* to, double* ms, char* err, size_t err_len); /* frees both marks */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
