@@ -1,0 +1,66 @@
+package stub
+
+import (
+	"fmt"
+
+	"github.com/mkgen/mkgen/gen/plan"
+)
+
+type operand struct{ name, shape string }
+
+// rows is the number of rows of C in a comment, and shardRows that of this rank's part of A.
+func rows(p *plan.Plan) string {
+	if p.M.Dynamic {
+		return "M"
+	}
+	return fmt.Sprint(p.M.Max)
+}
+
+func shardRows(p *plan.Plan) string {
+	if p.World == 1 {
+		return rows(p)
+	}
+	return fmt.Sprintf("%s/%d, one more on the first %s%%%d ranks", rows(p), p.World, rows(p), p.World)
+}
+
+func operands(p *plan.Plan) []operand {
+	return []operand{
+		{"A", fmt.Sprintf("[%s][%d], this rank's shard", shardRows(p), p.K)},
+		{"B", fmt.Sprintf("[%d][%d], this rank's columns of the weights, transposed", p.N, p.K)},
+		{"C", fmt.Sprintf("[%s][%d], overwritten; rank 0's rows first", rows(p), p.N)},
+	}
+}
+
+func packageComment(p *plan.Plan) string {
+	m := ""
+	if p.M.Dynamic {
+		m = ", M: m"
+	}
+	return fmt.Sprintf(`Package %s launches a kernel that computes C = AllGather(A) * Bᵀ on each of %d ranks (%d node(s) of %d GPU(s)),
+in %s with float32 accumulation, gathering and multiplying at the same time.
+
+	world, err := mkrt.Join(ctx, config, %s.Kernel)
+	kernel, err := %s.Open(world)
+	err = kernel.Launch(%s.Args{A: a, B: b, C: c%s})
+	err = world.Sync(0)`,
+		p.Name, p.World, p.Nodes, p.GPUsPerNode, p.DType, p.Name, p.Name, p.Name, m)
+}
+
+func argsComment(p *plan.Plan) string {
+	return fmt.Sprintf(`Args are the operands of one launch: %s, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
+memory for the host target). C must not overlap A or B. An operand without elements may be 0.`, p.DType)
+}
+
+const (
+	instanceComment = `Instance is the kernel opened on one rank. One goroutine uses it at a time; it need not stay on one thread.`
+
+	openComment = `Open loads the kernel library for the device of w, and opens it: from path if one is given, else where mkrt.World.Load
+looks. The library must be of the same plan and runtime as this package, and w must have been opened with Kernel.
+Close the Instance before w.`
+
+	launchComment = `Launch starts the kernel on a.Stream and does not wait for it; on the host target it returns when C is there. Every rank
+must launch, equally often and with the same sizes. A wrong argument is an error here and nothing is launched; what goes
+wrong later, such as a peer that never arrives, is told by w.Sync.`
+
+	closeComment = `Close releases the kernel. Launches must be done: synchronise their streams first. Closing twice is harmless.`
+)
