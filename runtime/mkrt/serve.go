@@ -1,0 +1,194 @@
+package mkrt
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// maxHandshakes bounds the connections that are proving themselves at one time.
+const maxHandshakes = 64
+
+// arrival is a connection that proved itself and said who it is, or why it was turned away.
+type arrival struct {
+	*wire
+	rank, world int
+	blob        []byte
+	refused     error
+}
+
+// serve is rank 0's part: it collects a blob from every rank and sends all of them to all.
+func (t *tcp) serve(ctx context.Context, blob []byte) ([][]byte, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listenAddr(t.addr))
+	if err != nil {
+		return nil, errorf(System, "rank 0 cannot listen for its peers at %s: %v", t.addr, err)
+	}
+	ended := make(chan struct{})
+	arrivals := make(chan arrival)
+	go t.accept(listener, arrivals, ended)
+	m := &meeting{tcp: t, peers: make([]*wire, t.world), blobs: make([][]byte, t.world)}
+	m.blobs[0] = blob
+	err = m.collect(ctx, arrivals)
+	listener.Close() // before any peer can start its next exchange
+	close(ended)
+	m.finish(err)
+	if err != nil {
+		return nil, err
+	}
+	return m.blobs, nil
+}
+
+// listenAddr widens an address to all interfaces unless it is a loopback one: host names often resolve to an address
+// that peers cannot reach.
+func listenAddr(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err != nil || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return addr
+	}
+	return ":" + port
+}
+
+func (t *tcp) accept(listener net.Listener, arrivals chan<- arrival, ended <-chan struct{}) {
+	slots := make(chan struct{}, maxHandshakes)
+	for {
+		slots <- struct{}{} // frees up within handshakeTime
+		conn, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of file descriptors, or a connection that is gone already
+			<-slots
+			continue
+		}
+		go func() {
+			a := t.greet(conn)
+			<-slots
+			if a.refused != nil {
+				conn.Close()
+			}
+			select {
+			case arrivals <- a:
+			case <-ended:
+				conn.Close()
+			}
+		}()
+	}
+}
+
+func (t *tcp) greet(conn net.Conn) (a arrival) {
+	conn.SetDeadline(time.Now().Add(handshakeTime))
+	w, err := acceptWire(conn, t.secret)
+	if err != nil {
+		return arrival{refused: err}
+	}
+	kind, body, err := w.receive(8 + MaxBlob)
+	if err == nil && (kind != frameHello || len(body) < 8) {
+		err = errors.New("not a greeting")
+	}
+	if err != nil {
+		return arrival{refused: err}
+	}
+	return arrival{wire: w, rank: int(binary.BigEndian.Uint32(body)), world: int(binary.BigEndian.Uint32(body[4:])), blob: body[8:]}
+}
+
+// meeting is one exchange as rank 0 sees it.
+type meeting struct {
+	*tcp
+	peers   []*wire // by rank, nil until it arrives; peers[0] stays nil
+	blobs   [][]byte
+	refused int
+	last    error  // why the last connection was refused
+	gaveUp  string // whom it waited for in vain
+}
+
+func (m *meeting) missing() (ranks []int) {
+	for rank := 1; rank < m.world; rank++ {
+		if m.peers[rank] == nil {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+func (m *meeting) collect(ctx context.Context, arrivals <-chan arrival) error {
+	for len(m.missing()) > 0 {
+		select {
+		case a := <-arrivals:
+			if err := m.admit(a); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return m.giveUp(context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// admit takes an arrival in. Strangers change nothing; a peer that knows the secret and does not fit ends the exchange.
+func (m *meeting) admit(a arrival) error {
+	switch {
+	case a.refused != nil:
+		m.refused, m.last = m.refused+1, a.refused
+		return nil
+	case a.world != m.world:
+		return m.dismiss(a, "rank %d at %s was started in a world of %d, rank 0 in a world of %d", a.rank, a.RemoteAddr(), a.world, m.world)
+	case a.rank < 1 || a.rank >= m.world:
+		return m.dismiss(a, "%s calls itself rank %d, and rank 0 of %d listens: every process needs a rank of its own below the world size", a.RemoteAddr(), a.rank, m.world)
+	case m.peers[a.rank] != nil:
+		return m.dismiss(a, "rank %d is there twice, at %s and at %s: every process needs a rank of its own", a.rank, m.peers[a.rank].RemoteAddr(), a.RemoteAddr())
+	}
+	m.peers[a.rank], m.blobs[a.rank] = a.wire, a.blob
+	var missing []byte
+	for _, rank := range m.missing() {
+		missing = append(missing, byte(rank))
+	}
+	m.tell(frameWait, missing)
+	return nil
+}
+
+func (m *meeting) dismiss(a arrival, format string, args ...any) error {
+	err := errorf(Mismatch, format, args...)
+	a.SetDeadline(time.Now().Add(handshakeTime))
+	a.send(frameError, []byte(err.Error()))
+	a.Close()
+	return err
+}
+
+func (m *meeting) giveUp(cause error) error {
+	strangers := ""
+	if m.refused > 0 {
+		strangers = fmt.Sprintf("; %d connections were refused, the last one because of: %v", m.refused, m.last)
+	}
+	m.gaveUp = fmt.Sprintf("rank 0 gave up waiting at %s for %s of %d%s", m.addr, rankList(m.missing()), m.world, strangers)
+	return fmt.Errorf("%s: %w", m.gaveUp, cause)
+}
+
+// tell sends a frame to every peer that is there. A peer that is gone notices by itself.
+func (m *meeting) tell(kind byte, body []byte) {
+	for _, peer := range m.peers {
+		if peer != nil {
+			peer.SetDeadline(time.Now().Add(handshakeTime))
+			peer.send(kind, body)
+		}
+	}
+}
+
+// finish sends the outcome and parts.
+func (m *meeting) finish(err error) {
+	switch {
+	case m.gaveUp != "":
+		m.tell(frameGiveUp, []byte(m.gaveUp))
+	case err != nil:
+		m.tell(frameError, []byte(err.Error()))
+	default:
+		m.tell(frameResult, m.pack(m.blobs))
+	}
+	for _, peer := range m.peers {
+		if peer != nil {
+			peer.Close()
+		}
+	}
+}
