@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// A kind is the type of a key's value.
+type kind int
+
+const (
+	text   kind = iota // a string
+	number             // a whole number
+	extent             // a whole number, or { dynamic = true, max = number }
+	share              // a whole number, or "rest", which is 0
+)
+
+// form is a kind in the words of a diagnostic: what to write.
+func (k kind) form() string {
+	return [...]string{
+		text:   `a string`,
+		number: `a whole number`,
+		extent: `a whole number, or { dynamic = true, max = number }`,
+		share:  `a whole number, or "rest"`,
+	}[k]
+}
+
+// key is one legal key: everything that checks and schema know about it.
+type key struct {
+	path     string // with dots
+	kind     kind
+	doc      string
+	required bool
+	choices  []string // legal strings, where only some are
+	planned  []string // strings that are known, but no kernel is generated for them yet
+	fallback any      // default: string or int; nil where the plan chooses
+	min, max int      // legal numbers are min, min + step, ... up to max
+	step     int
+	field    func(*Spec) any // *string, *int or *Extent
+}
+
+// Largest number of rows, columns or CTAs: indices are int32 in the generated code.
+const maxInt = math.MaxInt32
+
+var keys = []key{
+	{path: "kernel", kind: text, required: true, doc: "What the kernel does.",
+		choices: []string{"ag_gemm"}, planned: []string{"gemm_ar", "gemm_rs", "dispatch_gemm", "ring_attention"},
+		field: func(s *Spec) any { return &s.Kernel }},
+	{path: "name", kind: text, required: true, doc: "Go package and C symbol prefix.",
+		field: func(s *Spec) any { return &s.Name }},
+	{path: "arch", kind: text, doc: "GPU architecture.", choices: []string{"sm_90a"}, fallback: "sm_90a",
+		field: func(s *Spec) any { return &s.Arch }},
+	{path: "dtype", kind: text, doc: "Element type of the operands and the result; sums are fp32.",
+		choices: []string{"bf16"}, fallback: "bf16",
+		field: func(s *Spec) any { return &s.DType }},
+
+	{path: "problem.m", kind: extent, required: true, min: 0, max: maxInt, step: 1,
+		doc:   "Rows of the gathered A and of C: fixed, or chosen at each launch up to a maximum.",
+		field: func(s *Spec) any { return &s.Problem.M }},
+	{path: "problem.n", kind: number, required: true, min: 8, max: maxInt - 7, step: 8,
+		doc:   "Columns of C on each rank: rows of its B.",
+		field: func(s *Spec) any { return &s.Problem.N }},
+	{path: "problem.k", kind: number, required: true, min: 8, max: maxInt - 7, step: 8,
+		doc:   "Columns of A and of B: the length of each dot product.",
+		field: func(s *Spec) any { return &s.Problem.K }},
+
+	{path: "topology.nodes", kind: number, min: 1, max: 1024, step: 1, fallback: 1, doc: "Machines.",
+		field: func(s *Spec) any { return &s.Topology.Nodes }},
+	{path: "topology.gpus_per_node", kind: number, required: true, min: 1, max: 8, step: 1,
+		doc:   "GPUs of each machine, joined by NVLink; one rank each.",
+		field: func(s *Spec) any { return &s.Topology.GPUsPerNode }},
+
+	{path: "tile.m", kind: number, min: 1, max: maxInt, step: 1, doc: "Rows of an output tile.",
+		field: func(s *Spec) any { return &s.Tile.M }},
+	{path: "tile.n", kind: number, min: 1, max: maxInt, step: 1, doc: "Columns of an output tile.",
+		field: func(s *Spec) any { return &s.Tile.N }},
+	{path: "tile.k", kind: number, min: 1, max: maxInt, step: 1, doc: "Columns of A and B in one stage.",
+		field: func(s *Spec) any { return &s.Tile.K }},
+	{path: "tile.stages", kind: number, min: 1, max: maxInt, step: 1, doc: "Stages of the load pipeline.",
+		field: func(s *Spec) any { return &s.Tile.Stages }},
+
+	{path: "chunk.rows", kind: number, min: 1, max: maxInt, step: 1, doc: "Rows of a shard that one arrival flag announces.",
+		field: func(s *Spec) any { return &s.Chunk.Rows }},
+	{path: "chunk.cols", kind: number, min: 1, max: maxInt, step: 1, doc: "Columns of a shard that one arrival flag announces.",
+		field: func(s *Spec) any { return &s.Chunk.Cols }},
+
+	{path: "roles.compute", kind: share, min: 1, max: maxInt, step: 1, doc: "SMs that multiply; \"rest\" is all that the others leave.",
+		field: func(s *Spec) any { return &s.Roles.Compute }},
+	{path: "roles.intra_comm", kind: number, min: 0, max: maxInt, step: 1, doc: "SMs that move chunks over NVLink.",
+		field: func(s *Spec) any { return &s.Roles.IntraComm }},
+	{path: "roles.inter_send", kind: number, min: 0, max: maxInt, step: 1, doc: "SMs that send chunks to other nodes.",
+		field: func(s *Spec) any { return &s.Roles.InterSend }},
+	{path: "roles.inter_reduce", kind: number, min: 0, max: maxInt, step: 1, doc: "SMs that add up what other nodes sent.",
+		field: func(s *Spec) any { return &s.Roles.InterReduce }},
+
+	{path: "backend.macro", kind: text, doc: "Transport between nodes; without effect on one node.",
+		choices: []string{"INTERNODE_BACKEND_IBVERBS", "INTERNODE_BACKEND_EFA", "INTERNODE_BACKEND_TCP", "INTERNODE_BACKEND_SHM"},
+		field:   func(s *Spec) any { return &s.Backend.Macro }},
+}
+
+// tables are the tables of the table of keys, in its order.
+var tables = func() (names []string) {
+	for _, k := range keys {
+		if table, _, ok := strings.Cut(k.path, "."); ok && !slices.Contains(names, table) {
+			names = append(names, table)
+		}
+	}
+	return names
+}()
+
+// lookup finds a legal key by its exact path.
+func lookup(path string) *key {
+	for i := range keys {
+		if keys[i].path == path {
+			return &keys[i]
+		}
+	}
+	return nil
+}
+
+// legal lists what may stand in a table ("" is the top of the file).
+func legal(table string) (names []string) {
+	for _, k := range keys {
+		switch name, ok := strings.CutPrefix(k.path, table+"."); {
+		case table == "" && !strings.Contains(k.path, "."):
+			names = append(names, k.path)
+		case table != "" && ok:
+			names = append(names, name)
+		}
+	}
+	if table == "" {
+		names = append(names, tables...)
+	}
+	return names
+}

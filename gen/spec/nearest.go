@@ -1,0 +1,34 @@
+package spec
+
+// Nearest is the candidate fewest single-character edits away from word (the first of equals), or "" where even that
+// one shares too little with it to be meant.
+func Nearest(word string, candidates []string) string {
+	best, found := "", len(word)/2+2
+	for _, c := range candidates {
+		if d := distance(word, c); d < found && d < max(len(word), len(c)) {
+			best, found = c, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(d, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
