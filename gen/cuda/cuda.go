@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"regexp"
 	"strings"
 	"text/template"
@@ -45,6 +46,16 @@ func render(from fs.FS, p *plan.Plan, runtimeHash uint64) ([]emit.File, error) {
 var funcs = template.FuncMap{
 	"upper": strings.ToUpper,
 	"hex":   func(v uint64) string { return fmt.Sprintf("0x%016xull", v) }, // a uint64_t literal
+	"ceildiv": func(a, b any) int64 { return (integer(a) + integer(b) - 1) / integer(b) },
+	"camel": func(name string) string { // two_words -> TwoWords
+		var out strings.Builder
+		for _, word := range strings.Split(name, "_") {
+			if word != "" {
+				out.WriteString(strings.ToUpper(word[:1]) + word[1:])
+			}
+		}
+		return out.String()
+	},
 	"buffer": func(p *plan.Plan, name string) (plan.Buffer, error) { // <% (buffer .Plan "gather0").Offset %>
 		for _, b := range p.Heap {
 			if b.Name == name {
@@ -54,6 +65,8 @@ var funcs = template.FuncMap{
 		return plan.Buffer{}, fmt.Errorf("the plan has no buffer %q", name)
 	},
 }
+
+func integer(v any) int64 { return reflect.ValueOf(v).Int() }
 
 var (
 	trailing = regexp.MustCompile(`[ \t]+\n`)

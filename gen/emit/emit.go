@@ -124,7 +124,7 @@ func Write(folders []Folder) (changes []Change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if staged[i], err = stage(c); err != nil {
+		if staged[i], err = stage(c.Path, c.New); err != nil {
 			return nil, err
 		}
 		undo = append(undo, staged[i])
@@ -142,13 +142,29 @@ func Write(folders []Folder) (changes []Change, err error) {
 	return changes, nil
 }
 
-// stage writes a change's new contents beside its place and returns the temporary name.
-func stage(c Change) (name string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(c.Path), ".mkgen-*")
+// WriteFile writes one file, making its folder, so that it appears whole or not at all.
+func WriteFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	tmp, err := stage(path, data)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	return nil
+}
+
+// stage writes data beside path and returns the temporary name.
+func stage(path string, data []byte) (name string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".mkgen-*")
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(c.New)
+	_, err = f.Write(data)
 	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err != nil {
 		os.Remove(f.Name())

@@ -88,8 +88,7 @@ func openBody() []Code {
 func bindBody(p *plan.Plan) []Code {
 	symbol := func(name string) Code { return Id("symbols").Index(Lit(slices.Index(functions, name))) }
 	mismatch := func(format string, args ...Code) Code {
-		return Return(Qual(mkrt, "Error").Call(Lit(statusMismatch),
-			Qual("fmt", "Sprintf").Call(append([]Code{Lit(format)}, args...)...)))
+		return Return(failure(Qual(mkrt, "Mismatch"), Qual("fmt", "Sprintf").Call(append([]Code{Lit(format)}, args...)...)))
 	}
 	return []Code{
 		Var().Id("symbols").Index(Lit(len(functions))).Qual("unsafe", "Pointer"),
@@ -130,7 +129,7 @@ func launchBody(p *plan.Plan) []Code {
 	address := func(field string) Code { return Qual("C", "uintptr_t").Call(Id("a").Dot(field)) }
 	return []Code{
 		If(Id("k").Dot("kernel").Op("==").Nil()).Block(
-			Return(Qual(mkrt, "Error").Call(Lit(statusInvalid), Lit(p.Name+": the kernel is closed; open it again"))),
+			Return(failure(Qual(mkrt, "Invalid"), Lit(p.Name+": the kernel is closed; open it again"))),
 		),
 		Id("unpin").Op(":=").Id("k").Dot("world").Dot("Pin").Call(),
 		Defer().Id("unpin").Call(),
@@ -144,14 +143,13 @@ func launchBody(p *plan.Plan) []Code {
 func resultBody() []Code {
 	return []Code{
 		If(Id("status").Op("==").Lit(0)).Block(Return(Nil())),
-		Return(Qual(mkrt, "Error").Call(Int().Call(Id("status")), Qual("C", "GoString").Call(Op("&").Id("k").Dot("message").Index(Lit(0))))),
+		Return(failure(Qual(mkrt, "Status").Call(Id("status")), Qual("C", "GoString").Call(Op("&").Id("k").Dot("message").Index(Lit(0))))),
 	}
 }
 
 func messageLen() Code { return Qual("C", "size_t").Call(Len(Id("k").Dot("message"))) }
 
-// mk_status values of runtime/include/mk/abi.h.
-const (
-	statusInvalid  = 1
-	statusMismatch = 2
-)
+// failure is an error that mkrt's users can test by its status.
+func failure(status, sentence Code) Code {
+	return Op("&").Qual(mkrt, "Error").Values(Id("Status").Op(":").Add(status), Id("Sentence").Op(":").Add(sentence))
+}

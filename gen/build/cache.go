@@ -1,0 +1,150 @@
+package build
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/mkgen/mkgen/gen/emit"
+	"github.com/mkgen/mkgen/runtime"
+)
+
+// messagesName is the file of an entry that keeps what the compiler printed.
+const messagesName = "messages.txt"
+
+// cacheDir is MKGEN_CACHE, or mkgen in the user's cache folder.
+func cacheDir() (string, error) {
+	if dir := os.Getenv("MKGEN_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no folder for the build cache: %v; set MKGEN_CACHE", err)
+	}
+	return filepath.Join(dir, "mkgen"), nil
+}
+
+// compile builds one output of sources, all of which are in files, unless the cache has it.
+func (o Options) compile(files []emit.File, sources []string, output string, shared bool, target string) (Output, error) {
+	c, err := o.compiler(target, shared)
+	if err != nil {
+		return Output{}, err
+	}
+	version, err := c.version()
+	if err != nil {
+		return Output{}, err
+	}
+	include, err := IncludeDir()
+	if err != nil {
+		return Output{}, err
+	}
+	arguments := append(c.with("-I.", "-I"+include), sources...)
+	if target == "host" {
+		arguments = append(arguments, "-x", "none", "-ldl")
+	}
+	arguments = append(arguments, "-o", output)
+	dir, err := entry(key(files, c.path, version, target, strings.Join(arguments, "\x00")), func(dir string) error {
+		return c.run(dir, files, arguments)
+	})
+	if err != nil {
+		return Output{}, err
+	}
+	messages, err := os.ReadFile(filepath.Join(dir, messagesName))
+	return Output{Path: filepath.Join(dir, output), Messages: string(messages), Warnings: Warnings(string(messages))}, err
+}
+
+// run compiles files in dir and keeps there what the compiler printed.
+func (c compiler) run(dir string, files []emit.File, arguments []string) error {
+	if err := writeAll(dir, files); err != nil {
+		return err
+	}
+	cmd := exec.Command(c.path, arguments...)
+	cmd.Dir = dir
+	var messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &messages, &messages
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s%s: %w", messages.Bytes(), strings.Join(cmd.Args, " "), err)
+	}
+	return os.WriteFile(filepath.Join(dir, messagesName), messages.Bytes(), 0o644)
+}
+
+// entry returns the cache's folder for key. If there is none, fill makes it under another name first: it appears whole
+// or not at all, and of several processes that make it at once, one wins and the others take what it made.
+func entry(key string, fill func(dir string) error) (string, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	final := filepath.Join(cache, key)
+	if exists(final) {
+		return final, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("build cache: %w; set MKGEN_CACHE to a folder that can be written", err)
+	}
+	tmp, err := os.MkdirTemp(cache, "making-*")
+	if err != nil {
+		return "", fmt.Errorf("build cache: %w; set MKGEN_CACHE to a folder that can be written", err)
+	}
+	defer os.RemoveAll(tmp) // gone already if renamed
+	if err := fill(tmp); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return "", err
+	}
+	if err := os.Rename(tmp, final); err != nil && !exists(final) {
+		return "", err
+	}
+	return final, nil
+}
+
+// key hashes files and strings, each with its length, into the name of an entry.
+func key(files []emit.File, more ...string) string {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%d %d %s", len(f.Path), len(f.Data), f.Path)
+		h.Write(f.Data)
+	}
+	for _, s := range more {
+		fmt.Fprintf(h, "%d ", len(s))
+		io.WriteString(h, s)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// IncludeDir writes the headers that kernels include into the cache, and returns the folder to give to -I.
+func IncludeDir() (string, error) {
+	files := headers()
+	return entry("include-"+key(files), func(dir string) error { return writeAll(dir, files) })
+}
+
+// WriteHeaders writes the same into dir, which is made if it is not there.
+func WriteHeaders(dir string) error { return writeAll(dir, headers()) }
+
+func headers() []emit.File {
+	var files []emit.File
+	for _, f := range runtime.Headers() {
+		files = append(files, emit.File{Path: f.Path, Data: f.Data})
+	}
+	return files
+}
+
+func writeAll(dir string, files []emit.File) error {
+	for _, f := range files {
+		path := filepath.Join(dir, f.Path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
