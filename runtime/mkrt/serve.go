@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 )
@@ -85,7 +86,10 @@ func (t *tcp) greet(conn net.Conn) (a arrival) {
 		return arrival{refused: err}
 	}
 	kind, body, err := w.receive(8 + MaxBlob)
-	if err == nil && (kind != frameHello || len(body) < 8) {
+	switch {
+	case err == io.EOF:
+		err = errors.New("it hung up on reading this rank's proof, as ranks with another MKGEN_SECRET do")
+	case err == nil && (kind != frameHello || len(body) < 8):
 		err = errors.New("not a greeting")
 	}
 	if err != nil {
@@ -160,7 +164,7 @@ func (m *meeting) dismiss(a arrival, format string, args ...any) error {
 func (m *meeting) giveUp(cause error) error {
 	strangers := ""
 	if m.refused > 0 {
-		strangers = fmt.Sprintf("; %d connections were refused, the last one because of: %v", m.refused, m.last)
+		strangers = fmt.Sprintf("; connections refused: %d, the last one since: %v", m.refused, m.last)
 	}
 	m.gaveUp = fmt.Sprintf("rank 0 gave up waiting at %s for %s of %d%s", m.addr, rankList(m.missing()), m.world, strangers)
 	return fmt.Errorf("%s: %w", m.gaveUp, cause)
