@@ -40,6 +40,4 @@ struct alignas(256) Control {
   alignas(128) uint64_t entered[kMaxWorld];  // by peer: launch epoch it has entered << 32 | M of that launch
 };
 
-constexpr uint64_t entered_word(uint32_t epoch, uint32_t m) { return uint64_t(epoch) << 32 | m; }
-
 }  // namespace mk

@@ -1,0 +1,66 @@
+// Copies between "global" and "shared" memory. A load happens at once; a store happens as late as it may: a tile is read at
+// store_wait_read, memory is written at store_wait_complete. So a tile reused too early and a signal given too early show.
+#pragma once
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
+
+namespace mk {
+
+template <class TileT>
+void load(TileT& tile, const Tensor& view, int row, int column, Barrier& barrier) {
+  for (int r = 0; r < TileT::kRows; ++r)
+    for (int c = 0; c < TileT::kColumns; ++c) {
+      const bool inside = row + r < view.rows && column + c < view.columns;
+      tile.at[r][c] = inside ? view.p[int64_t(row + r) * view.stride + column + c] : bf16{0};
+    }
+  barrier.complete(TileT::kBytes);
+}
+
+struct Stores {  // of one thread
+  struct One { std::function<void()> read, write; };
+  std::deque<One> unread, unwritten;
+  void read_until(size_t pending) {
+    for (; unread.size() > pending; unread.pop_front()) {
+      unread.front().read();
+      unwritten.push_back(std::move(unread.front()));
+    }
+  }
+};
+inline thread_local Stores stores;
+
+template <class TileT>
+void store(const Tensor& view, const TileT& tile, int row, int column) {
+  if (tile.unfenced.load(std::memory_order_relaxed)) broken("an asynchronous store of a tile whose writes were not fenced");
+  auto copy = std::make_shared<std::unique_ptr<TileT>>();
+  stores.unread.push_back(
+      {[&tile, copy] {
+         *copy = std::make_unique<TileT>();
+         std::memcpy((*copy)->at, tile.at, sizeof tile.at);
+       },
+       [view, copy, row, column] {
+         const int64_t columns = std::min<int64_t>(TileT::kColumns, view.columns - column);
+         for (int r = 0; columns > 0 && r < TileT::kRows && row + r < view.rows; ++r)
+           std::memcpy(view.p + int64_t(row + r) * view.stride + column, (*copy)->at[r], size_t(columns) * sizeof(bf16));
+       }});
+}
+
+template <int Pending>
+void store_wait_read() { stores.read_until(Pending); }
+
+inline void store_wait_complete() {
+  stores.read_until(0);
+  for (auto& one : stores.unwritten) one.write();
+  stores.unwritten.clear();
+}
+
+inline thread_local std::deque<std::atomic<bool>*> unfenced_tiles;  // written by this thread
+
+inline void fence_async_shared() {
+  for (auto* tile : unfenced_tiles) tile->store(false, std::memory_order_relaxed);
+  unfenced_tiles.clear();
+}
+inline void fence_async_global() {}
+
+}  // namespace mk

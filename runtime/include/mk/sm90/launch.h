@@ -1,0 +1,112 @@
+// From a Grid to a kernel: CTAs by block index, roles by warp, and the cooperative launch.
+#pragma once
+
+namespace mk {
+
+template <int Registers, int Entry>
+MK_DEVICE void set_registers() {
+  if constexpr (Registers > Entry) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+  else if constexpr (Registers > 0) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+template <int Entry, class Globals, class Shared>
+MK_DEVICE void run_roles(const Globals&, Shared&, int, int) {}
+
+template <int Entry, class Globals, class Shared, class Role, class... Rest>
+MK_DEVICE void run_roles(const Globals& globals, Shared& shared, int cta, int ctas) {
+  const int warp = int(threadIdx.x) / 32 - Role::kFirstWarp;
+  if (warp >= 0 && warp < Role::kWarps) {
+    set_registers<Role::kRegisters, Entry>();
+    if constexpr (Role::kOneLane) {
+      if (warp < Role::kUnits && threadIdx.x % 32 == 0) Role::Program::run(globals, shared, Where{cta, ctas, warp});
+    } else {
+      Role::Program::run(globals, shared, Where{cta, ctas, warp / 4});
+    }
+  } else {
+    run_roles<Entry, Globals, Shared, Rest...>(globals, shared, cta, ctas);
+  }
+}
+
+template <int Entry, class Globals, class Shared, int Count, class... Roles>
+MK_DEVICE void run_cta(Ctas<Shared, Count, Roles...>, const Globals& globals, uint8_t* memory, int cta) {
+  Shared& shared = *reinterpret_cast<Shared*>(memory);
+  if (threadIdx.x == 0) {
+    shared.init();
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    fence_async_shared();
+  }
+  __syncthreads();
+  run_roles<Entry, Globals, Shared, Roles...>(globals, shared, cta, Count);
+}
+
+template <int Entry, class Globals>
+MK_DEVICE void run_kinds(const Globals&, uint8_t*, int) {}
+
+template <int Entry, class Globals, class Kind, class... Rest>
+MK_DEVICE void run_kinds(const Globals& globals, uint8_t* memory, int block) {
+  if (block < Kind::kCount) run_cta<Entry>(Kind{}, globals, memory, block);
+  else run_kinds<Entry, Globals, Rest...>(globals, memory, block - Kind::kCount);
+}
+
+template <int Threads, int Entry, class... Kinds, class Globals>
+MK_DEVICE void run(Grid<Threads, Entry, Kinds...>, const Globals& globals) {
+  extern __shared__ uint8_t raw[];
+  uint8_t* memory = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(raw) + 1023) & ~uintptr_t(1023));
+  run_kinds<Entry, Globals, Kinds...>(globals, memory, blockIdx.x);
+  __syncthreads();
+  if (threadIdx.x == 0) leave_kernel(globals.world.own(), gridDim.x);
+}
+
+// The caller's device, given back at the end of a scope.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    cudaGetDevice(&before_);
+    status_ = before_ == device ? cudaSuccess : cudaSetDevice(device);
+  }
+  ~OnDevice() { cudaSetDevice(before_); }
+  cudaError_t status() const { return status_; }
+
+ private:
+  int before_ = 0;
+  cudaError_t status_;
+};
+
+// Once per device, before the first launch.
+template <class GridT, class Globals>
+int prepare(void (*entry)(Globals), int device, const Error& error) {
+  OnDevice on(device);
+  cudaError_t e = on.status();
+  int sms = 0, major = 0;
+  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  if (e == cudaSuccess && major != 9)
+    return error.fail(MK_EUNAVAILABLE, "device %d has compute capability %d.x, the kernel needs 9.0 (sm_90a)", device, major);
+  if (e == cudaSuccess && sms < GridT::kCtas)
+    return error.fail(MK_EUNAVAILABLE, "device %d has %d SMs, the kernel's roles need %d; set [roles] compute to a number that fits",
+                      device, sms, GridT::kCtas);
+  if (e == cudaSuccess) e = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, GridT::kShared + 1024);
+  if (e != cudaSuccess) return error.fail(MK_EUNAVAILABLE, "device %d: %s", device, cudaGetErrorString(e));
+  return MK_OK;
+}
+
+// Cooperative: all CTAs run at once or the launch is refused (protocol rule 5).
+template <class GridT, class Globals>
+int launch(void (*entry)(Globals), int device, const Globals& globals, void* stream, const Error& error) {
+  OnDevice on(device);
+  void* arguments[] = {const_cast<Globals*>(&globals)};
+  cudaError_t e = on.status();
+  if (e == cudaSuccess)
+    e = cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(entry), dim3(GridT::kCtas), dim3(GridT::kThreads), arguments,
+                                    GridT::kShared + 1024, static_cast<cudaStream_t>(stream));
+  if (e != cudaSuccess) return error.fail(MK_ESYSTEM, "launch on device %d: %s", device, cudaGetErrorString(e));
+  return MK_OK;
+}
+
+}  // namespace mk
+
+// Defines the kernel `name`.
+#define MK_KERNEL(name, GridT, Globals)                                                                  \
+  extern "C" __global__ void __launch_bounds__(GridT::kThreads, 1) name(const __grid_constant__ Globals globals) { \
+    mk::run(GridT{}, globals);                                                                           \
+  }

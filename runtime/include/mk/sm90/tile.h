@@ -1,0 +1,59 @@
+// Tiles in shared memory and views of tensors in global memory.
+#pragma once
+#include <cstdint>
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#define MK_DEVICE __device__ __forceinline__
+#define MK_ROLE static __device__ __forceinline__
+#define MK_BOTH __host__ __device__ __forceinline__
+#define MK_UNROLL _Pragma("unroll")
+
+namespace mk {
+
+using bf16 = __nv_bfloat16;
+inline constexpr const char* kTarget = "sm_90a";
+inline constexpr int kDeviceKind = MK_DEVICE_CUDA;
+
+// kSwizzled: rows of 128 bytes in the 128-byte swizzle that wgmma and TMA share. kLinear: row-major.
+enum class Layout { kSwizzled, kLinear };
+
+template <class T, int Rows, int Columns, Layout L = Layout::kSwizzled>
+struct alignas(L == Layout::kSwizzled ? 1024 : 128) Tile {
+  static constexpr int kRows = Rows, kColumns = Columns, kBytes = Rows * Columns * int(sizeof(T));
+  static constexpr Layout kLayout = L;
+  static_assert(L == Layout::kLinear || Columns * sizeof(T) == 128, "a swizzled row is 128 bytes");
+  static_assert(Rows <= 256 && Columns <= 256, "a TMA box has at most 256 elements a side");
+  uint8_t bytes[kBytes];
+};
+
+MK_DEVICE uint32_t shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
+
+// Rows x columns in global memory, row-major. Loads outside give zero, stores outside are dropped.
+struct Tensor { CUtensorMap map; };
+
+// A view through which tiles of type TileT are moved. p: 16-byte aligned; stride in elements, its bytes a multiple of 16.
+// rows or columns of 0 make a view that must not be used. False when the driver refuses.
+template <class TileT, class T>
+bool make_view(Tensor& view, const T* p, int64_t rows, int64_t columns, int64_t stride) {
+  static const auto encode = [] {
+    void* f = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault, &found);
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(f);
+  }();
+  if (encode == nullptr) return false;
+  if (rows <= 0 || columns <= 0) {
+    view = Tensor{};
+    return true;
+  }
+  const cuuint64_t size[2] = {cuuint64_t(columns), cuuint64_t(rows)}, pitch[1] = {cuuint64_t(stride) * sizeof(T)};
+  const cuuint32_t box[2] = {TileT::kColumns, TileT::kRows}, step[2] = {1, 1};
+  const auto swizzle = TileT::kLayout == Layout::kSwizzled ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE;
+  return encode(&view.map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<T*>(p), size, pitch, box, step,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+}  // namespace mk

@@ -1,0 +1,120 @@
+// Waits on peers. No wait is without an end (protocol rule 4): each watches the abort word and a deadline. The first to
+// give up reports to every rank. From then on no wait of this launch blocks, so every role runs to its end and the
+// barriers inside the CTAs stay balanced; what was computed is worthless and the host is told so.
+#pragma once
+
+namespace mk {
+
+// A world as a kernel sees it.
+template <int Size>
+struct World {
+  Control* control[Size];  // every rank's control block
+  uint32_t* health;        // pinned host word of this rank
+  uint64_t timeout_ns;
+  int rank;
+  MK_DEVICE Control& own() const { return *control[rank]; }
+  MK_DEVICE int after(int steps) const { return (rank + steps) % Size; }
+  MK_DEVICE int before(int steps) const { return (rank - steps + Size) % Size; }
+};
+
+// Control::entered
+MK_DEVICE uint64_t entered_word(uint32_t epoch, uint32_t m) { return uint64_t(epoch) << 32 | m; }
+
+// Place of a wait, for the report.
+struct Place {
+  Wanted wanted;
+  int peer;
+  int row = 0, column = 0;            // chunk
+  int tile_row = 0, tile_column = 0;  // output tile in work
+};
+
+MK_DEVICE bool reached(uint32_t seen, uint32_t want) { return int32_t(seen - want) >= 0; }
+MK_DEVICE bool reached(uint64_t seen, uint64_t want) { return reached(uint32_t(seen >> 32), uint32_t(want >> 32)); }
+
+template <int Size>
+class Waiter {
+ public:
+  MK_DEVICE Waiter(const World<Size>& world, Role role, int cta, uint32_t epoch)
+      : world_(world), role_(role), cta_(cta), epoch_(epoch) {}
+
+  // Waits until *flag has come to `want`; false once anybody in the world has given up. After true, loads and copies
+  // issued by this thread see what the signalling thread had written.
+  template <class Word>
+  MK_DEVICE bool at_least(const Word* flag, Word want, const Place& place) {
+    if (gave_up_) return false;
+    Word seen = load_acquire(flag);
+    if (!reached(seen, want) && !spin(flag, want, seen, place)) return false;
+    fence_async_global();
+    return true;
+  }
+
+  // Ends this launch on all ranks, naming the place.
+  MK_DEVICE void give_up(const Place& place, uint64_t expected, uint64_t seen) {
+    for (int i = 0; i < Size; ++i) {
+      Control& control = *world_.control[i];
+      if (claim(&control.report.claimed)) {
+        Report& to = control.report;
+        to.reporter = uint32_t(world_.rank);
+        to.role = role_;
+        to.wanted = place.wanted;
+        to.cta = uint32_t(cta_);
+        to.tile_row = uint32_t(place.tile_row);
+        to.tile_col = uint32_t(place.tile_column);
+        to.row = uint32_t(place.row);
+        to.col = uint32_t(place.column);
+        to.peer = uint32_t(place.peer);
+        to.epoch = epoch_;
+        to.expected = expected;
+        to.seen = seen;
+        signal(&to.complete, 1u);
+      }
+      signal(&control.abort, uint32_t(world_.rank) + 1);
+    }
+    leave(uint32_t(world_.rank) + 1);
+  }
+
+  MK_DEVICE bool gave_up() const { return gave_up_; }
+
+ private:
+  template <class Word>
+  MK_DEVICE bool spin(const Word* flag, Word want, Word& seen, const Place& place) {
+    const uint64_t start = now_ns();
+    for (;;) {
+      for (int i = 0; i < kLooks; ++i) {
+        seen = load_acquire(flag);
+        if (reached(seen, want)) return true;
+        pause();
+      }
+      if (const uint32_t who = load_acquire(&world_.own().abort)) {
+        leave(who);
+        return false;
+      }
+      if (now_ns() - start > world_.timeout_ns) {
+        give_up(place, want, seen);
+        return false;
+      }
+    }
+  }
+  MK_DEVICE void leave(uint32_t who) {
+    gave_up_ = true;
+    signal(world_.health, who);
+  }
+
+  static constexpr int kLooks = 32;  // at the flag between two looks at the abort word and the clock
+  const World<Size>& world_;
+  Role role_;
+  int cta_;
+  uint32_t epoch_;
+  bool gave_up_ = false;
+};
+
+// The launch now running, from 1. The last CTA to leave advances it, so a replayed launch has a new one.
+MK_DEVICE uint32_t this_epoch(const Control& control) { return load_relaxed(&control.epoch) + 1; }
+
+// Every CTA calls this once, when its roles have ended.
+MK_DEVICE void leave_kernel(Control& control, uint32_t ctas) {
+  const uint32_t epoch = this_epoch(control);
+  if ((add_device(&control.exits, 1u) + 1) % ctas == 0) signal(&control.epoch, epoch);
+}
+
+}  // namespace mk
