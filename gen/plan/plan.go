@@ -52,9 +52,9 @@ type Chunk struct {
 
 // Roles counts CTAs, one per SM.
 type Roles struct {
-	SMs                                            int // of the architecture
-	Compute, IntraComm, InterSend, InterReduce     int
-	CommWarps, CommDepth                           int // warps of an intra_comm CTA that move chunks, pieces in flight each
+	SMs                                        int // of the architecture
+	Compute, IntraComm, InterSend, InterReduce int
+	CommWarps, CommDepth                       int // warps of an intra_comm CTA that move chunks, pieces in flight each
 }
 
 // Grid is the number of CTAs of one launch.
@@ -62,10 +62,10 @@ func (r Roles) Grid() int { return r.Compute + r.IntraComm + r.InterSend + r.Int
 
 // Budget is what a CTA takes of its SM.
 type Budget struct {
-	Threads                                             int
+	Threads                                              int
 	EntryRegisters, ProducerRegisters, ConsumerRegisters int // per thread; Producer and Consumer 0 where nothing is reallocated
-	ComputeShared, CommShared                           int // bytes of the roles' shared structures
-	Shared                                              int // dynamic shared memory of a launch: the larger, and 1024 to align it
+	ComputeShared, CommShared                            int // bytes of the roles' shared structures
+	Shared                                               int // dynamic shared memory of a launch: the larger, and 1024 to align it
 }
 
 // Buffer is a named part of the symmetric heap; Offset and Bytes are multiples of 256.
@@ -76,9 +76,9 @@ type Buffer struct {
 
 // Estimate predicts a launch at the largest M; rates and their source stand in rates.go.
 type Estimate struct {
-	Flops               float64 // per rank
-	LinkBytes           int64   // sent per rank over NVLink
-	HBMBytes            int64   // least bytes through device memory per rank
-	Tiles, Waves        int
+	Flops                                              float64 // per rank
+	LinkBytes                                          int64   // sent per rank over NVLink
+	HBMBytes                                           int64   // least bytes through device memory per rank
+	Tiles, Waves                                       int
 	GEMMSeconds, LinkSeconds, HBMSeconds, BoundSeconds float64
 }

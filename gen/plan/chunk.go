@@ -1,0 +1,34 @@
+package plan
+
+const (
+	chunkRows    = 128 // default; every legal tile.m divides it
+	chunkCols    = 512 // default: 128 KiB a signal, above the 64 KiB below which signals throttle a sender
+	maxChunkRows = 1024
+	pieceBytes   = 16 * 1024 // of one bulk copy; 12 of them in flight fill shared memory and saturate a link
+	maxPieceRows = 256       // of a TMA box
+	maxPieceCols = 256
+)
+
+// chunk chooses and checks what one arrival flag announces, and the pieces it moves in.
+func (b *builder) chunk() {
+	s, t, c := b.spec.Chunk, b.plan.Tile, &b.plan.Chunk
+	c.Rows = b.multiple("chunk.rows", s.Rows, chunkRows, t.M, maxChunkRows, "1024")
+	widest, what := 1<<30, "1073741824"
+	if b.plan.K > 0 {
+		widest, what = int(roundUp(b.plan.K, int64(t.K))), "k rounded up to tile.k"
+	}
+	c.Cols = b.multiple("chunk.cols", s.Cols, min(chunkCols, widest), t.K, widest, what)
+
+	c.PieceCols = maxPieceCols
+	for c.Cols%c.PieceCols != 0 {
+		c.PieceCols /= 2
+	}
+	c.PieceRows = min(pieceBytes/(c.PieceCols*elementBytes), maxPieceRows)
+	for c.Rows%c.PieceRows != 0 {
+		c.PieceRows /= 2
+	}
+	c.TileRows = c.Rows / t.M
+	if b.plan.K > 0 {
+		c.Slabs = int(ceilDiv(b.plan.K, int64(c.Cols)))
+	}
+}

@@ -1,0 +1,68 @@
+package plan
+
+const (
+	defaultIntraComm = 8 // SMs that saturate NVLink: rates.go
+	defaultInterSend = 2
+	commWarps        = 6
+	commDepth        = 2
+)
+
+// roles shares out the SMs, one CTA each: all of them are resident at once, so that no role waits for one that cannot run.
+func (b *builder) roles() {
+	s, r := b.spec.Roles, &b.plan.Roles
+	r.SMs, r.CommWarps, r.CommDepth = sms, commWarps, commDepth
+	world, nodes := b.plan.World, b.plan.Nodes
+	if world == 0 {
+		return
+	}
+	send := 0 // least SMs for it
+	if nodes > 1 {
+		send = 1
+	}
+	switch v := s.IntraComm; {
+	case world == 1 && v > 0:
+		b.fail("roles.intra_comm", "%d SMs have no peer to send to in a world of 1; nearest legal value is 0", v)
+	case world == 1:
+	case !b.given("roles.intra_comm", v):
+		r.IntraComm = defaultIntraComm
+	default:
+		r.IntraComm = b.share("roles.intra_comm", v, sms-1-send)
+	}
+	switch v := s.InterSend; {
+	case nodes == 1 && v > 0:
+		b.fail("roles.inter_send", "%d SMs have no other node to send to; nearest legal value is 0", v)
+	case nodes == 1:
+	case !b.given("roles.inter_send", v):
+		r.InterSend = defaultInterSend
+	default:
+		r.InterSend = b.share("roles.inter_send", v, sms-2)
+	}
+	if v := s.InterReduce; v > 0 {
+		b.fail("roles.inter_reduce", "an AllGather has nothing to add up; nearest legal value is 0")
+	}
+
+	rest := sms - r.IntraComm - r.InterSend
+	if rest < 1 {
+		key, v := "roles.intra_comm", r.IntraComm
+		if r.InterSend > v {
+			key, v = "roles.inter_send", r.InterSend
+		}
+		b.fail(key, "%d SMs leave none of %d to compute; nearest legal value is %d", v, sms, v+rest-1)
+		return
+	}
+	r.Compute = rest
+	if v := s.Compute; v > rest {
+		b.fail("roles.compute", "%d SMs and %d of the other roles are more than %d; nearest legal value is %d", v, sms-rest, sms, rest)
+	} else if v > 0 {
+		r.Compute = v
+	}
+}
+
+// share is the SMs of a role that needs at least one and must leave some to others.
+func (b *builder) share(key string, value, most int) int {
+	near := min(max(value, 1), most)
+	if value != near {
+		b.fail(key, "%d SMs are not 1 to %d, which this role needs and the others leave; nearest legal value is %d", value, most, near)
+	}
+	return near
+}

@@ -1,0 +1,70 @@
+package plan
+
+import "math"
+
+// sizes counts tiles and chunks at the largest M and checks that indices fit 32 bits and bytes an address.
+func (b *builder) sizes() {
+	p := b.plan
+	world, m, n, k := int64(p.World), p.M.Max, p.N, p.K
+	if world == 0 || n == 0 || k == 0 {
+		return
+	}
+	rows, cols := int64(p.Chunk.Rows), int64(p.Chunk.Cols)
+
+	keyM := "problem.m"
+	if b.spec.Has(keyM + ".max") {
+		keyM += ".max"
+	}
+	if padded := world * roundUp(ceilDiv(m, world), rows); padded > math.MaxInt32 {
+		most := math.MaxInt32 / (world * rows) * (world * rows)
+		b.fail(keyM, "%d rows in chunks of %d are more than %d; nearest legal value is %d", m, rows, math.MaxInt32, most)
+		m = most
+	}
+	shard := ceilDiv(m, world)
+	tileRows, chunkRows := ceilDiv(shard, int64(p.Tile.M)), ceilDiv(shard, rows)
+	capacity := chunkRows * rows
+
+	if tiles := world * tileRows * ceilDiv(n, int64(p.Tile.N)); tiles > math.MaxInt32 {
+		most := math.MaxInt32 / (world * tileRows) * int64(p.Tile.N)
+		b.fail("problem.n", "%d tiles are more than %d; nearest legal value is %d", tiles, math.MaxInt32, most)
+		n = most
+	}
+	if flags := world * chunkRows * ceilDiv(k, cols); flags > math.MaxInt32 {
+		most := math.MaxInt32 / (world * chunkRows) * cols
+		b.fail("problem.k", "%d arrival flags are more than %d; nearest legal value is %d", flags, math.MaxInt32, most)
+		k = most
+	}
+	if held := max(m, (world-1)*capacity); held*k > addressSpace/elementBytes {
+		most := addressSpace / elementBytes / held / 8 * 8
+		b.fail("problem.k", "%d rows of A take %d bytes, more than can be addressed (%d); nearest legal value is %d",
+			held, held*k*elementBytes, int64(addressSpace), most)
+		k = most
+	}
+	if long := max(m, k); n*long > addressSpace/elementBytes {
+		b.fail("problem.n", "B or C takes %d bytes, more than can be addressed (%d); nearest legal value is %d",
+			n*long*elementBytes, int64(addressSpace), addressSpace/elementBytes/long/8*8)
+	}
+
+	p.Tile.ShardRows, p.Tile.Columns = int(tileRows), int(ceilDiv(n, int64(p.Tile.N)))
+	p.Chunk.ShardRows, p.Chunk.Capacity = int(chunkRows), capacity
+}
+
+// heap lays out this kernel's region of the symmetric heap. A rank alone shares nothing but its control block; with peers
+// come one arrival flag (u32) a chunk of every rank's shard, and the shards of the peers, in ring order from rank + 1, twice
+// because launches alternate between the two.
+func (b *builder) heap() {
+	p := b.plan
+	p.add("control", ControlBytes)
+	if p.World > 1 {
+		p.add("arrivals", 4*int64(p.World)*int64(p.Chunk.ShardRows)*int64(p.Chunk.Slabs))
+		gather := int64(p.World-1) * p.Chunk.Capacity * p.K * elementBytes
+		p.add("gather0", gather)
+		p.add("gather1", gather)
+	}
+}
+
+func (p *Plan) add(name string, bytes int64) {
+	buffer := Buffer{Name: name, Offset: p.HeapSize, Bytes: roundUp(bytes, heapAlign)}
+	p.Heap = append(p.Heap, buffer)
+	p.HeapSize += buffer.Bytes
+}

@@ -1,0 +1,87 @@
+package plan
+
+// tile chooses and checks the output tile and its pipeline.
+//
+// A consumer warpgroup multiplies 64 rows by up to 256 columns (the shape of one wgmma), and a stage is 64 columns of bf16
+// wide: the 128 bytes that one swizzled row holds.
+func (b *builder) tile() {
+	s, t := b.spec.Tile, &b.plan.Tile
+	columns := 256
+	for _, c := range []int{192, 128, 64} {
+		if n := b.plan.N; n > 0 && n <= int64(c) {
+			columns = c
+		}
+	}
+	t.M = b.oneOf("tile.m", s.M, 128, 64, 128)
+	t.N = b.oneOf("tile.n", s.N, columns, 64, 128, 192, 256)
+	t.K = b.oneOf("tile.k", s.K, 64, 64)
+	t.Consumers = t.M / 64
+
+	fits := 8
+	for computeShared(*t, fits)+sharedAlign > sharedMemory {
+		fits--
+	}
+	deep := 6
+	if t.M*t.N >= 128*256 {
+		deep = 4
+	}
+	t.Stages = min(deep, fits)
+	switch v := s.Stages; {
+	case v == 0:
+	case v < 2:
+		b.fail("tile.stages", "%d cannot load one stage while another is in use; nearest legal value is 2", v)
+	case v > 8:
+		b.fail("tile.stages", "%d is more than 8; nearest legal value is %d", v, fits)
+	case v > fits:
+		b.fail("tile.stages", "%d stages of %dx%dx%d take %d bytes of shared memory, more than %d; nearest legal value is %d",
+			v, t.M, t.N, t.K, computeShared(*t, v)+sharedAlign, sharedMemory, fits)
+	default:
+		t.Stages = v
+	}
+}
+
+// computeShared is what the compute role keeps in shared memory: stages of A and B, two tiles a consumer stores C
+// through, and two barriers (full, empty) a stage.
+func computeShared(t Tile, stages int) int {
+	return roundUp(stages*(t.M+t.N)*t.K*elementBytes+
+		t.Consumers*storeTiles*storeTileRows*storeTileCols*elementBytes+
+		stages*2*barrierBytes, sharedAlign)
+}
+
+// commShared is what an intra_comm CTA keeps there: each warp's ring of pieces and a barrier for each.
+func commShared(c Chunk, r Roles) int {
+	pieces := r.CommWarps * r.CommDepth
+	return roundUp(pieces*(c.PieceRows*c.PieceCols*elementBytes+barrierBytes), sharedAlign)
+}
+
+// budget says what a CTA takes of its SM, which it has alone. Two consumers and the producer start out with equal
+// registers and the producer hands most of its own on (setmaxnreg); with one consumer there is enough for all.
+func (b *builder) budget() {
+	p := b.plan
+	g := Budget{Threads: warpgroup * (p.Tile.Consumers + 1), EntryRegisters: 255}
+	if p.Tile.Consumers == 2 {
+		g.EntryRegisters, g.ProducerRegisters, g.ConsumerRegisters = 168, 40, 232
+	}
+	g.ComputeShared = computeShared(p.Tile, p.Tile.Stages)
+	if p.World > 1 {
+		g.CommShared = commShared(p.Chunk, p.Roles)
+	}
+	g.Shared = max(g.ComputeShared, g.CommShared) + sharedAlign
+	p.Budget = g
+
+	// These hold for every tile above; they stand here so that a new tile that breaks one is refused, not launched.
+	if r := g.Registers(p.Tile.Consumers); r > registers {
+		b.fail("tile.m", "%d consumer warpgroups need %d registers of the %d of an SM; nearest legal value is 64", p.Tile.Consumers, r, registers)
+	}
+	if g.Shared > sharedMemory {
+		b.fail("tile", "%d bytes of shared memory are more than %d; use fewer stages or a smaller tile", g.Shared, sharedMemory)
+	}
+	if t := p.Roles.CommWarps * warp; t > g.Threads {
+		b.fail("tile.m", "%d communication warps do not fit %d threads; nearest legal value is 128", p.Roles.CommWarps, g.Threads)
+	}
+}
+
+// Registers is the most that a CTA with this many consumer warpgroups holds at any time.
+func (g Budget) Registers(consumers int) int {
+	return max(g.Threads*g.EntryRegisters, warpgroup*(g.ProducerRegisters+consumers*g.ConsumerRegisters))
+}
