@@ -1,0 +1,51 @@
+// What libmkrt needs of a device; two implementations: the host (device_host.cc) and CUDA (device_cuda.cc).
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "heap.h"
+
+namespace mk::rt {
+
+using DeviceId = std::array<uint8_t, 16>;  // the same in every process; zeros on the host
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual std::string name() const = 0;
+  virtual DeviceId id() const = 0;
+  virtual bool reaches(const DeviceId& peer) const = 0;  // can this device address that one's memory?
+
+  virtual std::shared_ptr<Memory> create(uint64_t bytes) = 0;                // zeroed
+  virtual std::shared_ptr<Memory> import(const Fd& fd, uint64_t bytes) = 0;  // from Memory::share of another process
+
+  // Control, read and written beside running kernels. Callable from any thread; at most kPeek bytes.
+  static constexpr uint64_t kPeek = 512;
+  virtual uint32_t load(const uint32_t* word) = 0;         // acquire
+  virtual void store(uint32_t* word, uint32_t value) = 0;  // release
+  virtual bool claim(uint32_t* word) = 0;                  // 0 -> 1; false where it was not 0
+  virtual void peek(void* host, const void* heap, uint64_t bytes) = 0;
+  virtual void poke(void* heap, const void* host, uint64_t bytes) = 0;
+
+  virtual void copy(void* to, const void* from, uint64_t bytes) = 0;  // any direction; returns when done
+
+  virtual uint32_t* health() const = 0;
+  virtual uint32_t* health_device() const = 0;
+
+  virtual void* alloc(uint64_t bytes) = 0;
+  virtual void free(void* ptr) = 0;
+  virtual void* stream_new() = 0;
+  virtual void stream_sync(void* stream) = 0;
+  virtual void stream_free(void* stream) = 0;
+  virtual void* mark(void* stream) = 0;
+  virtual double elapsed(void* from, void* to) = 0;  // milliseconds; frees both
+  virtual void idle() noexcept = 0;                  // waits for all work; a broken device counts as idle
+};
+
+std::unique_ptr<Device> host_device();
+std::unique_ptr<Device> cuda_device(int ordinal);
+
+}  // namespace mk::rt

@@ -1,0 +1,12 @@
+// A Report as a sentence.
+#pragma once
+#include <string>
+
+#include "mk/protocol.h"
+
+namespace mk::rt {
+
+// What happened, as rank `self` tells it. reason: what mk_abort was called with on this rank, or empty.
+std::string sentence(const Report& report, int self, uint64_t timeout_ms, const std::string& reason);
+
+}  // namespace mk::rt

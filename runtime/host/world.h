@@ -1,0 +1,43 @@
+// One rank's world: its device, its symmetric heap, and the peers' heaps once connected.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "blob.h"
+#include "device.h"
+#include "handover.h"
+#include "mk/abi.h"
+#include "mk/protocol.h"
+
+struct mk_world {
+  explicit mk_world(const mk_options& options);
+  mk_world(const mk_world&) = delete;
+  ~mk_world();
+
+  const mk::rt::Blob& blob() const { return blob_; }
+  mk::rt::Device& device() { return *device_; }
+  void connect(const void* blobs, size_t len);
+  mk_view view(uint32_t kernel) const;
+  void check();
+  void abort(const char* reason);
+
+ private:
+  mk::Control* control(const mk::rt::Memory& heap, size_t kernel) const;
+  void abort_one(mk::Control& control);
+
+  int rank_, world_;
+  uint64_t timeout_ms_;
+  std::vector<mk_kernel_need> kernels_;
+  std::vector<uint64_t> offsets_;  // of each kernel's region
+  mk::rt::Blob blob_{};
+  std::unique_ptr<mk::rt::Device> device_;
+  std::shared_ptr<mk::rt::Memory> own_;
+  std::unique_ptr<mk::rt::Offer> offer_;  // none where the world is one rank
+  mk::rt::Event aborted_;
+
+  std::mutex mutex_;                                    // mk_abort may come from any thread
+  std::vector<std::shared_ptr<mk::rt::Memory>> heaps_;  // by rank; empty until connected
+  std::string reason_;
+};
