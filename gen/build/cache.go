@@ -69,7 +69,7 @@ func (c compiler) run(dir string, files []emit.File, arguments []string) error {
 	var messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &messages, &messages
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s%s: %w", messages.Bytes(), strings.Join(cmd.Args, " "), err)
+		return fmt.Errorf("the compiler failed (%w):\n%s\n%s", err, strings.Join(cmd.Args, " "), bytes.TrimSpace(messages.Bytes()))
 	}
 	return os.WriteFile(filepath.Join(dir, messagesName), messages.Bytes(), 0o644)
 }
