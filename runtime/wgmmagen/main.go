@@ -2,6 +2,8 @@
 // register as an operand of its own, so its text grows with the width.
 package main
 
+//go:generate go run .
+
 import (
 	"fmt"
 	"os"
@@ -19,7 +21,7 @@ func main() {
 		write(&b, n)
 	}
 	b.WriteString("\n}  // namespace mk\n")
-	if err := os.WriteFile("wgmma.h", []byte(b.String()), 0o644); err != nil {
+	if err := os.WriteFile("../include/mk/sm90/wgmma.h", []byte(b.String()), 0o644); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
