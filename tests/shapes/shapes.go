@@ -1,0 +1,76 @@
+// Package shapes is the table of AllGather+GEMM shapes that the CPU tests and the GPU tests share. Each row is one spec,
+// so one kernel, launched with several M.
+package shapes
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Row is one kernel. Numbers that a spec may leave out are all given, so that a row tests what it says.
+type Row struct {
+	World      int
+	N, K       int
+	TileM      int // tile.k is 64, the only legal value
+	TileN      int
+	Stages     int
+	ChunkRows  int
+	ChunkCols  int
+	IntraComm  int   // CTAs; 0 in a world of 1
+	Share      int   // ranks that fit one GPU together: each takes SMs / Share, less IntraComm for compute
+	Ms         []int // rows of the gathered A, one set of launches each
+	Fixed      bool  // M is Ms[0] in the spec, instead of dynamic up to the largest
+	Large      bool  // too much work for a CPU
+	NameSuffix string
+}
+
+// sms is the number of SMs of an H200.
+const sms = 132
+
+// Name is the kernel's name, a Go package and C prefix: ag_w3_n200_k328.
+func (r Row) Name() string {
+	return fmt.Sprintf("ag_w%d_n%d_k%d%s", r.World, r.N, r.K, r.NameSuffix)
+}
+
+// MaxM is the largest M of the row.
+func (r Row) MaxM() int {
+	most := 0
+	for _, m := range r.Ms {
+		most = max(most, m)
+	}
+	return most
+}
+
+// Compute is the number of compute CTAs.
+func (r Row) Compute() int { return sms/r.Share - r.IntraComm }
+
+// Fits tells whether the row's ranks can run on this many GPUs, as evenly spread as it goes.
+func (r Row) Fits(gpus int) bool { return (r.World+gpus-1)/gpus <= r.Share }
+
+// ShardRows is the number of rows of A that a rank owns: M split evenly, the first M % World ranks with one more.
+func (r Row) ShardRows(rank, m int) int {
+	rows := m / r.World
+	if rank < m%r.World {
+		rows++
+	}
+	return rows
+}
+
+// ShardStart is the first row of A that a rank owns.
+func (r Row) ShardStart(rank, m int) int { return rank*(m/r.World) + min(rank, m%r.World) }
+
+// TOML is the row's spec.
+func (r Row) TOML() string {
+	m := fmt.Sprintf("{ dynamic = true, max = %d }", r.MaxM())
+	if r.Fixed {
+		m = fmt.Sprint(r.Ms[0])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "kernel = \"ag_gemm\"\nname = %q\n", r.Name())
+	fmt.Fprintf(&b, "[problem]\nm = %s\nn = %d\nk = %d\n", m, r.N, r.K)
+	fmt.Fprintf(&b, "[topology]\ngpus_per_node = %d\n", r.World)
+	fmt.Fprintf(&b, "[tile]\nm = %d\nn = %d\nk = 64\nstages = %d\n", r.TileM, r.TileN, r.Stages)
+	fmt.Fprintf(&b, "[chunk]\nrows = %d\ncols = %d\n", r.ChunkRows, r.ChunkCols)
+	fmt.Fprintf(&b, "[roles]\ncompute = %d\nintra_comm = %d\n", r.Compute(), r.IntraComm)
+	return b.String()
+}
