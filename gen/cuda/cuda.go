@@ -44,8 +44,8 @@ func render(from fs.FS, p *plan.Plan, runtimeHash uint64) ([]emit.File, error) {
 
 // funcs are the functions a template may call beside those of text/template.
 var funcs = template.FuncMap{
-	"upper": strings.ToUpper,
-	"hex":   func(v uint64) string { return fmt.Sprintf("0x%016xull", v) }, // a uint64_t literal
+	"upper":   strings.ToUpper,
+	"hex":     func(v uint64) string { return fmt.Sprintf("0x%016xull", v) }, // a uint64_t literal
 	"ceildiv": func(a, b any) int64 { return (integer(a) + integer(b) - 1) / integer(b) },
 	"camel": func(name string) string { // two_words -> TwoWords
 		var out strings.Builder

@@ -2,6 +2,7 @@
 package script
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/mkgen/mkgen/gen/cli"
 )
+
+var update = flag.Bool("update", false, "rewrite the expected outputs that cmp compares with")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
@@ -44,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"sameas": sameAs,
 		},
 		RequireExplicitExec: true,
+		UpdateScripts:       *update,
 	})
 }
 
