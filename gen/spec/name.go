@@ -39,14 +39,13 @@ func repaired(name string) string {
 		return '_'
 	}, strings.ToLower(name))
 	legal = strings.Trim(legal, "_")
-	if legal == "" || legal[0] <= '9' || takenBy(legal) != "" {
-		legal = "kernel_" + legal
-		legal = strings.TrimSuffix(legal, "_")
+	legal = legal[:min(len(legal), nameLength-len("_kernel"))]
+	for _, name := range []string{legal, legal + "_kernel", "kernel_" + legal} {
+		if legal != "" && nameForm.MatchString(name) && takenBy(name) == "" {
+			return name
+		}
 	}
-	if takenBy(legal) != "" { // by its ending
-		legal += "_kernel"
-	}
-	return legal[:min(len(legal), nameLength)]
+	return "kernel"
 }
 
 // takenBy says what else a well-formed name already means, if anything.

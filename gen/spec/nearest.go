@@ -1,12 +1,20 @@
 package spec
 
-// Nearest is the candidate fewest single-character edits away from word (the first of equals), or "" where even that
-// one shares too little with it to be meant.
+// Nearest is the candidate fewest single-character edits away from word, or "" where even that one shares too little with
+// it to be meant. Of equals it is one that begins as word does, else the first.
 func Nearest(word string, candidates []string) string {
-	best, found := "", len(word)/2+2
+	best, found := "", 2*(len(word)/2+2)
 	for _, c := range candidates {
-		if d := distance(word, c); d < found && d < max(len(word), len(c)) {
-			best, found = c, d
+		edits := distance(word, c)
+		if edits >= max(len(word), len(c)) {
+			continue
+		}
+		far := 2 * edits
+		if word[0] != c[0] {
+			far++
+		}
+		if far < found {
+			best, found = c, far
 		}
 	}
 	return best

@@ -96,8 +96,9 @@ func keyPos(data []byte, at toml.Position, value any, inline bool) Pos {
 
 func opens(data []byte, at int) bool { return at < len(data) && data[at] == '[' }
 
+// posAt is the place of an offset; the library's can lie just outside the file.
 func posAt(data []byte, offset int) Pos {
-	before := data[:min(offset, len(data))]
+	before := data[:min(max(offset, 0), len(data))]
 	return Pos{bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')}
 }
 
