@@ -1,5 +1,7 @@
 package plan
 
+import "fmt"
+
 const (
 	chunkRows    = 128 // default; every legal tile.m divides it
 	chunkCols    = 512 // default: 128 KiB a signal, above the 64 KiB below which signals throttle a sender
@@ -13,11 +15,11 @@ const (
 func (b *builder) chunk() {
 	s, t, c := b.spec.Chunk, b.plan.Tile, &b.plan.Chunk
 	c.Rows = b.multiple("chunk.rows", s.Rows, chunkRows, t.M, maxChunkRows, "1024")
-	widest, what := 1<<30, "1073741824"
+	widest := 1 << 30 // no limit
 	if b.plan.K > 0 {
-		widest, what = int(roundUp(b.plan.K, int64(t.K))), "k rounded up to tile.k"
+		widest = int(roundUp(b.plan.K, int64(t.K)))
 	}
-	c.Cols = b.multiple("chunk.cols", s.Cols, min(chunkCols, widest), t.K, widest, what)
+	c.Cols = b.multiple("chunk.cols", s.Cols, min(chunkCols, widest), t.K, widest, fmt.Sprintf("k rounded up to a stage, %d", widest))
 
 	c.PieceCols = maxPieceCols
 	for c.Cols%c.PieceCols != 0 {

@@ -38,7 +38,7 @@ func (b *builder) roles() {
 		r.InterSend = b.share("roles.inter_send", v, sms-2)
 	}
 	if v := s.InterReduce; v > 0 {
-		b.fail("roles.inter_reduce", "an AllGather has nothing to add up; nearest legal value is 0")
+		b.fail("roles.inter_reduce", "%d SMs have nothing to add up in an AllGather; nearest legal value is 0", v)
 	}
 
 	rest := sms - r.IntraComm - r.InterSend
@@ -58,11 +58,15 @@ func (b *builder) roles() {
 	}
 }
 
-// share is the SMs of a role that needs at least one and must leave some to others.
+// share is the SMs of a role that needs at least one and must leave at least one to each other role.
 func (b *builder) share(key string, value, most int) int {
-	near := min(max(value, 1), most)
-	if value != near {
-		b.fail(key, "%d SMs are not 1 to %d, which this role needs and the others leave; nearest legal value is %d", value, most, near)
+	switch {
+	case value < 1:
+		b.fail(key, "%d SMs are too few, of 1 to %d; nearest legal value is 1", value, most)
+		return 1
+	case value > most:
+		b.fail(key, "%d SMs are too many, of 1 to %d; nearest legal value is %d", value, most, most)
+		return most
 	}
-	return near
+	return value
 }

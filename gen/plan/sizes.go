@@ -2,6 +2,8 @@ package plan
 
 import "math"
 
+const addressable = addressSpace / elementBytes // elements
+
 // sizes counts tiles and chunks at the largest M and checks that indices fit 32 bits and bytes an address.
 func (b *builder) sizes() {
 	p := b.plan
@@ -29,20 +31,21 @@ func (b *builder) sizes() {
 		b.fail("problem.n", "%d tiles are more than %d; nearest legal value is %d", tiles, math.MaxInt32, most)
 		n = most
 	}
-	if flags := world * chunkRows * ceilDiv(k, cols); flags > math.MaxInt32 {
-		most := math.MaxInt32 / (world * chunkRows) * cols
-		b.fail("problem.k", "%d arrival flags are more than %d; nearest legal value is %d", flags, math.MaxInt32, most)
-		k = most
-	}
-	if held := max(m, (world-1)*capacity); held*k > addressSpace/elementBytes {
-		most := addressSpace / elementBytes / held / 8 * 8
+	held := max(m, (world-1)*capacity, 1) // rows of A in one piece: the caller's, or a gather buffer
+	mostFlags, mostBytes := math.MaxInt32/max(world*chunkRows, 1)*cols, addressable/held/8*8
+	switch {
+	case k > mostBytes && mostBytes < mostFlags:
 		b.fail("problem.k", "%d rows of A take %d bytes, more than can be addressed (%d); nearest legal value is %d",
-			held, held*k*elementBytes, int64(addressSpace), most)
-		k = most
+			held, held*k*elementBytes, int64(addressSpace), mostBytes)
+		k = mostBytes
+	case k > mostFlags:
+		b.fail("problem.k", "%d arrival flags are more than %d; nearest legal value is %d",
+			world*chunkRows*ceilDiv(k, cols), math.MaxInt32, mostFlags)
+		k = mostFlags
 	}
-	if long := max(m, k); n*long > addressSpace/elementBytes {
+	if long := max(m, k); n*long > addressable {
 		b.fail("problem.n", "B or C takes %d bytes, more than can be addressed (%d); nearest legal value is %d",
-			n*long*elementBytes, int64(addressSpace), addressSpace/elementBytes/long/8*8)
+			n*long*elementBytes, int64(addressSpace), addressable/long/8*8)
 	}
 
 	p.Tile.ShardRows, p.Tile.Columns = int(tileRows), int(ceilDiv(n, int64(p.Tile.N)))

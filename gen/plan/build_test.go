@@ -1,0 +1,245 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mkgen/mkgen/gen/spec"
+)
+
+const good = `kernel = "ag_gemm"
+name = "qkv"
+[problem]
+m = { dynamic = true, max = 8192 }
+n = 2048
+k = 8192
+[topology]
+gpus_per_node = 4
+`
+
+const runtimeHash = 0x0123456789abcdef
+
+func texts(diags []spec.Diag) string {
+	var b strings.Builder
+	for _, d := range diags {
+		b.WriteString(d.String() + "\n")
+	}
+	return b.String()
+}
+
+// build plans the good spec with lines replaced ("from" -> "to") and text appended.
+func build(t *testing.T, more string, edits ...string) (*Plan, string) {
+	t.Helper()
+	text := good
+	for i := 0; i < len(edits); i += 2 {
+		if strings.Count(text, edits[i]) != 1 {
+			t.Fatalf("%q is not in the spec once", edits[i])
+		}
+		text = strings.Replace(text, edits[i], edits[i+1], 1)
+	}
+	s, diags := spec.Parse("f", []byte(text+more))
+	if s == nil {
+		t.Fatal(texts(diags))
+	}
+	p, diags := Build(s, runtimeHash)
+	if (p == nil) != (len(diags) > 0) {
+		t.Fatalf("plan %v with diagnostics %v", p, diags)
+	}
+	return p, texts(diags)
+}
+
+func TestDiagnostics(t *testing.T) {
+	one := []string{"gpus_per_node = 4", "gpus_per_node = 1"}
+	nodes := []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"}
+	huge := []string{"max = 8192", "max = 2000000000"}
+	for _, c := range []struct {
+		name, more string
+		edits      []string
+		want       string
+	}{
+		{"tile.m", "[tile]\nm = 96", nil, "f:10:1: tile.m: 96 is not among 64, 128; nearest legal value is 64"},
+		{"tile.m above", "[tile]\nm = 192", nil, "f:10:1: tile.m: 192 is not among 64, 128; nearest legal value is 128"},
+		{"tile.n", "[tile]\nn = 512", nil, "f:10:1: tile.n: 512 is not among 64, 128, 192, 256; nearest legal value is 256"},
+		{"tile.k", "[tile]\nk = 32", nil, "f:10:1: tile.k: 32 is not among 64; nearest legal value is 64"},
+		{"few stages", "[tile]\nstages = 1", nil, "f:10:1: tile.stages: 1 cannot load one stage while another is in use; nearest legal value is 2"},
+		{"many stages", "[tile]\nn = 64\nstages = 9", nil, "f:11:1: tile.stages: 9 is more than 8; nearest legal value is 8"},
+		{"shared memory", "[tile]\nstages = 5", nil,
+			"f:10:1: tile.stages: 5 stages of 128x256x64 take 280576 bytes of shared memory, more than 232448; nearest legal value is 4"},
+
+		{"chunk.rows", "[chunk]\nrows = 100", nil, "f:10:1: chunk.rows: 100 is not a multiple of 128; nearest legal value is 128"},
+		{"chunk.rows and the tile", "[tile]\nm = 64\n[chunk]\nrows = 100", nil, "f:12:1: chunk.rows: 100 is not a multiple of 64; nearest legal value is 128"},
+		{"tall chunk", "[chunk]\nrows = 2048", nil, "f:10:1: chunk.rows: 2048 is more than 1024; nearest legal value is 1024"},
+		{"chunk.cols", "[chunk]\ncols = 500", nil, "f:10:1: chunk.cols: 500 is not a multiple of 64; nearest legal value is 512"},
+		{"wide chunk", "[chunk]\ncols = 512", []string{"k = 8192", "k = 328"},
+			"f:10:1: chunk.cols: 512 is more than k rounded up to a stage, 384; nearest legal value is 384"},
+
+		{"communication alone", "[roles]\nintra_comm = 8", one, "f:10:1: roles.intra_comm: 8 SMs have no peer to send to in a world of 1; nearest legal value is 0"},
+		{"no communication", "[roles]\nintra_comm = 0", nil, "f:10:1: roles.intra_comm: 0 SMs are too few, of 1 to 131; nearest legal value is 1"},
+		{"all communication", "[roles]\nintra_comm = 132", nil, "f:10:1: roles.intra_comm: 132 SMs are too many, of 1 to 131; nearest legal value is 131"},
+		{"inter_send on one node", "[roles]\ninter_send = 2", nil, "f:10:1: roles.inter_send: 2 SMs have no other node to send to; nearest legal value is 0"},
+		{"no inter_send", "[roles]\ninter_send = 0", nodes, "f:11:1: roles.inter_send: 0 SMs are too few, of 1 to 130; nearest legal value is 1"},
+		{"inter_reduce", "[roles]\ninter_reduce = 1", nil, "f:10:1: roles.inter_reduce: 1 SMs have nothing to add up in an AllGather; nearest legal value is 0"},
+		{"inter_reduce on nodes", "[roles]\ninter_reduce = 1", nodes, "f:11:1: roles.inter_reduce: 1 SMs have nothing to add up in an AllGather; nearest legal value is 0"},
+		{"more than the SMs", "[roles]\ncompute = 125", nil, "f:10:1: roles.compute: 125 SMs and 8 of the other roles are more than 132; nearest legal value is 124"},
+		{"more than the SMs, alone", "[roles]\ncompute = 133", one, "f:10:1: roles.compute: 133 SMs and 0 of the other roles are more than 132; nearest legal value is 132"},
+		{"nothing left", "[roles]\nintra_comm = 70\ninter_send = 62", nodes,
+			"f:11:1: roles.intra_comm: 70 SMs leave none of 132 to compute; nearest legal value is 69"},
+		{"nothing left, by the senders", "[roles]\nintra_comm = 40\ninter_send = 100", nodes,
+			"f:12:1: roles.inter_send: 100 SMs leave none of 132 to compute; nearest legal value is 91"},
+
+		{"rows", "", []string{"max = 8192", "max = 2147483647"},
+			"f:4:23: problem.m.max: 2147483647 rows in chunks of 128 are more than 2147483647; nearest legal value is 2147483136"},
+		{"tiles", "", slices.Concat([]string{"n = 2048", "n = 1000000000", "k = 8192", "k = 8"}, huge),
+			"f:5:1: problem.n: 61035156250000 tiles are more than 2147483647; nearest legal value is 35072"},
+		{"flags", "[chunk]\ncols = 64", slices.Concat([]string{"n = 2048", "n = 8", "k = 8192", "k = 32768"}, huge),
+			"f:6:1: problem.k: 8000000000 arrival flags are more than 2147483647; nearest legal value is 8768"},
+		{"gather bytes", "", slices.Concat([]string{"n = 2048", "n = 8", "k = 8192", "k = 2147483640"}, huge),
+			"f:6:1: problem.k: 2000000000 rows of A take 8589934560000000000 bytes, more than can be addressed (140737488355328); nearest legal value is 35184"},
+		{"operand bytes", "", []string{"n = 2048", "n = 2147483640", "k = 8192", "k = 2147483640", "max = 8192", "max = 8"},
+			"f:5:1: problem.n: B or C takes 9223371968135299200 bytes, more than can be addressed (140737488355328); nearest legal value is 32768"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, got := build(t, c.more, c.edits...); got != c.want+"\n" {
+				t.Errorf("got  %swant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// One run reports what spec and plan find, in file order, and follows up none of it.
+func TestAllAtOnce(t *testing.T) {
+	_, got := build(t, `[tile]
+M = 64
+n = 100
+stages = 12
+[chunk]
+rows = 100
+cols = "wide"
+[roles]
+compute = 131
+intra_com = 4
+inter_send = 1
+`, "name = \"qkv\"\n", "", "k = 8192", "k = 8190")
+	want := `f:1:1: name: missing; write name = a string
+f:5:1: problem.k: 8190 is not a multiple of 8; nearest legal value is 8192
+f:9:1: tile.M: keys are case-sensitive; write tile.m
+f:10:1: tile.n: 100 is not among 64, 128, 192, 256; nearest legal value is 128
+f:11:1: tile.stages: 12 is more than 8; nearest legal value is 8
+f:13:1: chunk.rows: 100 is not a multiple of 64; nearest legal value is 128
+f:14:1: chunk.cols: is a string; write a whole number
+f:16:1: roles.compute: 131 SMs and 8 of the other roles are more than 132; nearest legal value is 124
+f:17:1: roles.intra_com: unknown key; nearest legal key is intra_comm
+f:18:1: roles.inter_send: 1 SMs have no other node to send to; nearest legal value is 0
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	for _, c := range []struct {
+		name, more string
+		edits      []string
+		tile       Tile
+		chunk      Chunk
+		roles      Roles
+	}{
+		{"wide", "", nil,
+			Tile{128, 256, 64, 4, 2, 8, 16}, Chunk{128, 512, 32, 256, 1, 16, 16, 2048}, Roles{132, 124, 8, 0, 0, 6, 2}},
+		{"narrow", "", []string{"n = 2048", "n = 72"},
+			Tile{128, 128, 64, 6, 2, 1, 16}, Chunk{128, 512, 32, 256, 1, 16, 16, 2048}, Roles{132, 124, 8, 0, 0, 6, 2}},
+		{"middling, short", "", []string{"n = 2048", "n = 136", "k = 8192", "k = 328"},
+			Tile{128, 192, 64, 4, 2, 1, 16}, Chunk{128, 384, 64, 128, 1, 1, 16, 2048}, Roles{132, 124, 8, 0, 0, 6, 2}},
+		{"small", "[tile]\nm = 64\n[chunk]\nrows=192\ncols=64", []string{"n = 2048", "n = 8", "max = 8192", "max = 1030"},
+			Tile{64, 64, 64, 6, 1, 1, 5}, Chunk{192, 64, 64, 64, 3, 128, 2, 384}, Roles{132, 124, 8, 0, 0, 6, 2}},
+		{"alone", "", []string{"gpus_per_node = 4", "gpus_per_node = 1"},
+			Tile{128, 256, 64, 4, 2, 8, 64}, Chunk{128, 512, 32, 256, 1, 16, 64, 8192}, Roles{132, 132, 0, 0, 0, 6, 2}},
+		{"nodes", "[roles]\ncompute=20", []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"},
+			Tile{128, 256, 64, 4, 2, 8, 8}, Chunk{128, 512, 32, 256, 1, 16, 8, 1024}, Roles{132, 20, 8, 2, 0, 6, 2}},
+		{"no rows", "", []string{"{ dynamic = true, max = 8192 }", "0"},
+			Tile{128, 256, 64, 4, 2, 8, 0}, Chunk{128, 512, 32, 256, 1, 16, 0, 0}, Roles{132, 124, 8, 0, 0, 6, 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, diags := build(t, c.more, c.edits...)
+			if diags != "" {
+				t.Fatal(diags)
+			}
+			if p.Tile != c.tile {
+				t.Errorf("tile %+v, want %+v", p.Tile, c.tile)
+			}
+			if p.Chunk != c.chunk {
+				t.Errorf("chunk %+v, want %+v", p.Chunk, c.chunk)
+			}
+			if p.Roles != c.roles {
+				t.Errorf("roles %+v, want %+v", p.Roles, c.roles)
+			}
+		})
+	}
+}
+
+func TestBudgetAndHeap(t *testing.T) {
+	p, _ := build(t, "")
+	if want := (Budget{384, 168, 40, 232, 230400, 197632, 231424}); p.Budget != want {
+		t.Errorf("budget %+v, want %+v", p.Budget, want)
+	}
+	gather := int64(3 * 2048 * 8192 * 2)
+	want := []Buffer{{"control", 0, 512}, {"arrivals", 512, 4096}, {"gather0", 4608, gather}, {"gather1", 4608 + gather, gather}}
+	if !slices.Equal(p.Heap, want) || p.HeapSize != 4608+2*gather {
+		t.Errorf("heap %+v of %d, want %+v", p.Heap, p.HeapSize, want)
+	}
+	p, _ = build(t, "[tile]\nm = 64", "gpus_per_node = 4", "gpus_per_node = 1")
+	if want := (Budget{256, 255, 0, 0, 217 * 1024, 0, 218 * 1024}); p.Budget != want {
+		t.Errorf("budget %+v, want %+v", p.Budget, want)
+	}
+	if !slices.Equal(p.Heap, []Buffer{{"control", 0, 512}}) {
+		t.Errorf("heap %+v of a world of one", p.Heap)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	p, _ := build(t, "", "max = 8192", "max = 517") // shards of 130, 129, 129, 129: two tiles down each
+	if e := p.Estimate; e.Tiles != 4*2*8 || e.Waves != 1 || e.LinkBytes != 3*130*8192*2 || e.Flops != 2*517*2048*8192 {
+		t.Errorf("%+v", e)
+	}
+	p, _ = build(t, "", "max = 8192", "max = 513") // shards of 129, 128, 128, 128
+	if e := p.Estimate; e.Tiles != 5*8 {
+		t.Errorf("%+v", e)
+	}
+	p, _ = build(t, "[roles]\nintra_comm=1")
+	if e := p.Estimate; e.Binds() != "NVLink" || e.LinkSeconds != 3*2048*8192*2/LinkRatePerSM {
+		t.Errorf("%+v", e)
+	}
+	p, _ = build(t, "", "max = 8192", "max = 3", "n = 2048", "n = 80000")
+	if e := p.Estimate; e.Binds() != "HBM" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestABI(t *testing.T) {
+	s, _ := spec.Parse("f", []byte(good))
+	p, _ := Build(s, 1)
+	again, _ := Build(s, 1)
+	runtime, _ := Build(s, 2)
+	s.Chunk.Rows = 256
+	chunk, _ := Build(s, 1)
+	if p.ABI != again.ABI || p.ABI == runtime.ABI || p.ABI == chunk.ABI || p.ABI == 0 {
+		t.Errorf("ABIs %x, again %x, other runtime %x, other chunk %x", p.ABI, again.ABI, runtime.ABI, chunk.ABI)
+	}
+}
+
+func TestBackend(t *testing.T) {
+	const macro = "[backend]\nmacro = \"INTERNODE_BACKEND_EFA\"\n"
+	two := []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"}
+	for want, p := range map[string]*Plan{
+		"":                          first(build(t, macro)),
+		"INTERNODE_BACKEND_EFA":     first(build(t, macro, two...)),
+		"INTERNODE_BACKEND_IBVERBS": first(build(t, "", two...)),
+	} {
+		if p.Backend != want {
+			t.Errorf("backend %q, want %q", p.Backend, want)
+		}
+	}
+}
+
+func first(p *Plan, _ string) *Plan { return p }
