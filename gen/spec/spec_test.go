@@ -49,7 +49,7 @@ func TestDiagnostics(t *testing.T) {
 			"f:9:1: topology.arch: unknown key here; nearest legal key is arch, above the first table"},
 		{"case of a key", `kernel`, "Kernel", "f:1:1: Kernel: keys are case-sensitive; write kernel"},
 		{"case of a table", `[topology]`, "[Topology]", "f:7:1: Topology: keys are case-sensitive; write topology"},
-		{"case twice", `n = 2048`, "n = 2048\nN = 4", "f:6:1: problem.N: keys are case-sensitive; write problem.n"},
+		{"case twice", `n = 2048`, "n = 2048\nN = \"x\"", "f:6:1: problem.N: keys are case-sensitive; write problem.n"},
 		{"case in braces", `max = 8192`, "Max = 8192", "f:4:23: problem.m.Max: keys are case-sensitive; write problem.m.max"},
 		{"unknown in braces", `max = 8192`, "max = 8192, min = 1", "f:4:35: problem.m.min: unknown key; nearest legal key is max"},
 
@@ -158,12 +158,13 @@ func TestForms(t *testing.T) {
 }
 
 func TestPositionsInEveryForm(t *testing.T) {
-	text := "problem = { m = 8, n = 12, K = 8 }\n  topology.gpus_per_node = 11\n\t[tile]\n\t\tm = '''\n64'''\n n = [\n  64 ]\n[a.b]\n"
+	text := "problem = { m.dynamic = true, m.max = -1, n = 12, K = 8 }\n  topology.gpus_per_node = 11\n\t[tile]\n\t\tm = '''\n64'''\n n = [\n  64 ]\n[a.b]\n"
 	_, diags := Parse("f", []byte(text))
 	want := `f:1:1: kernel: missing; write kernel = a string
 f:1:1: name: missing; write name = a string
-f:1:20: problem.n: 12 is not a multiple of 8; nearest legal value is 8
-f:1:28: problem.K: keys are case-sensitive; write problem.k
+f:1:31: problem.m.max: -1 is out of range; nearest legal value is 0
+f:1:43: problem.n: 12 is not a multiple of 8; nearest legal value is 8
+f:1:51: problem.K: keys are case-sensitive; write problem.k
 f:2:3: topology.gpus_per_node: 11 is out of range; nearest legal value is 8
 f:4:3: tile.m: is a string; write a whole number
 f:6:2: tile.n: is an array; write a whole number
