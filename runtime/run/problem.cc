@@ -1,0 +1,136 @@
+#include "problem.h"
+
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+
+namespace mk::run {
+namespace {
+
+constexpr int64_t kBlock = 32, kFull = int64_t(1) << 25;  // m * n * k up to which every element is compared
+
+uint64_t mix(uint64_t x) {  // splitmix64
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+float value(uint16_t bf16) { return std::bit_cast<float>(uint32_t(bf16) << 16); }
+bool finite(uint16_t bf16) { return (bf16 & 0x7f80) != 0x7f80; }
+
+// k random values in [-scale, scale), cut to bf16; k is a multiple of 4.
+void fill_row(uint16_t* out, int64_t k, uint64_t key, float scale) {
+  for (int64_t i = 0; i < k; i += 4) {
+    uint64_t bits = mix(key + uint64_t(i));
+    for (int j = 0; j < 4; ++j, bits >>= 16)
+      out[i + j] = uint16_t(std::bit_cast<uint32_t>(float(int16_t(bits)) * (scale / 32768)) >> 16);
+  }
+}
+
+enum class Matrix : uint64_t { kA = 1, kB = 2, kSample = 3 };
+
+uint64_t key(uint64_t seed, int launch, Matrix which, uint64_t owner, int64_t row) {
+  return mix(mix(mix(mix(seed) + uint64_t(launch)) + uint64_t(which) * 1000 + owner) + uint64_t(row));
+}
+
+double dot(const uint16_t* a, const uint16_t* b, int64_t k) {
+  double sum[8] = {};
+  for (int64_t i = 0; i < k; i += 8)
+    for (int j = 0; j < 8; ++j) sum[j] += double(value(a[i + j])) * double(value(b[i + j]));
+  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+struct Norms {
+  double difference = 0, reference = 0;
+  void add(double got, double want) {
+    difference += (got - want) * (got - want);
+    reference += want * want;
+  }
+  double relative() const { return difference == 0 ? 0 : std::sqrt(difference / reference); }
+};
+
+[[noreturn]] void wrong(const Problem& p, int launch, const std::string& what) {
+  throw std::runtime_error("rank " + std::to_string(p.rank) + ": launch " + std::to_string(launch + 1) +
+                           ", M = " + std::to_string(p.m) + ": " + what);
+}
+
+int owner(const Problem& p, int64_t row) {
+  int r = 0;
+  while (row >= p.begin(r) + p.rows(r)) ++r;
+  return r;
+}
+
+void scan(const Problem& p, const std::vector<uint16_t>& c, int launch) {
+  const int64_t size = p.m * p.n;
+  int64_t bad = 0, first = 0;
+  for (int64_t i = size - 1; i >= 0; --i)
+    if (!finite(c[i])) ++bad, first = i;
+  if (bad)
+    wrong(p, launch,
+          std::to_string(bad) + " elements of C are not finite or were never written, the first in row " +
+              std::to_string(first / p.n) + ", column " + std::to_string(first % p.n) + ", of rank " +
+              std::to_string(owner(p, first / p.n)) + "'s shard");
+  for (int i = 0; i < kGuard; ++i)
+    if (c[size + i] != kGuardBits)
+      wrong(p, launch, "element " + std::to_string(i) + " after the end of C was overwritten");
+}
+
+}  // namespace
+
+std::vector<uint16_t> Problem::a(int launch) const {
+  std::vector<uint16_t> out(rows(rank) * k);
+  for (int64_t i = 0; i < rows(rank); ++i)
+    fill_row(&out[i * k], k, key(seed, launch, Matrix::kA, 0, begin(rank) + i), 1.0f);
+  return out;
+}
+
+std::vector<uint16_t> Problem::b(int launch) const {
+  std::vector<uint16_t> out(n * k);
+  for (int64_t j = 0; j < n; ++j) fill_row(&out[j * k], k, key(seed, launch, Matrix::kB, uint64_t(rank), j), 1.0f / 16);
+  return out;
+}
+
+std::vector<uint16_t> Problem::poisoned_c() const {
+  std::vector<uint16_t> out(m * n + kGuard, kPoison);
+  std::fill(out.end() - kGuard, out.end(), kGuardBits);
+  return out;
+}
+
+double Problem::check(const std::vector<uint16_t>& c, int launch) const {
+  scan(*this, c, launch);
+  const std::vector<uint16_t> weights = b(launch);
+  const bool full = m * n * k <= kFull;
+  std::vector<uint16_t> line(k);
+  std::vector<Norms> shards(world);
+  // One row of A at a time: all its columns, or those of the blocks for which it was drawn.
+  for (int64_t row = 0; row < m; ++row) {
+    bool made = false;
+    const int64_t top = row / kBlock * kBlock, height = std::min(kBlock, m - top);
+    for (int64_t left = 0; left < n; left += kBlock) {
+      const int64_t width = std::min(kBlock, n - left);
+      const uint64_t draw = full ? 0 : key(seed, launch, Matrix::kSample, uint64_t(top), left);
+      if (!full && top + int64_t(draw % uint64_t(height)) != row) continue;
+      if (!made) fill_row(line.data(), k, key(seed, launch, Matrix::kA, 0, row), 1.0f);
+      made = true;
+      const int64_t drawn = left + int64_t((draw >> 32) % uint64_t(width));
+      for (int64_t col = full ? left : drawn; col < (full ? left + width : drawn + 1); ++col)
+        shards[owner(*this, row)].add(value(c[row * n + col]), dot(line.data(), &weights[col * k], k));
+    }
+  }
+  Norms all;
+  for (int r = 0; r < world; ++r) {
+    all.difference += shards[r].difference;
+    all.reference += shards[r].reference;
+    if (!(shards[r].relative() <= kBound))
+      wrong(*this, launch,
+            "relative error " + std::to_string(shards[r].relative()) + " over rank " + std::to_string(r) +
+                "'s shard, the bound is " + std::to_string(kBound));
+  }
+  if (!(all.relative() <= kBound))
+    wrong(*this, launch,
+          "relative error " + std::to_string(all.relative()) + ", the bound is " + std::to_string(kBound));
+  return all.relative();
+}
+
+}  // namespace mk::run

@@ -1,0 +1,35 @@
+// AllGather+GEMM: who owns which rows, the inputs of every launch, and the reference.
+//
+// Inputs are a function of seed, launch and place, so any rank can make any other's: A in [-1, 1), B in [-1/16, 1/16).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mk::run {
+
+constexpr int kGuard = 64;            // elements after the end of C that must stay as they are
+constexpr uint16_t kPoison = 0x7fff;  // a bf16 NaN: what C holds before a launch
+constexpr uint16_t kGuardBits = 0x5aa5;
+constexpr double kBound = 1e-2;  // relative norm of the error, over all of C and over each shard
+
+struct Problem {
+  int64_t m, n, k;
+  int world, rank;
+  uint64_t seed;
+
+  int64_t begin(int r) const { return r * (m / world) + std::min<int64_t>(r, m % world); }
+  int64_t rows(int r) const { return m / world + (r < m % world); }
+
+  std::vector<uint16_t> a(int launch) const;  // this rank's shard [rows(rank), k]
+  std::vector<uint16_t> b(int launch) const;  // [n, k]
+  std::vector<uint16_t> poisoned_c() const;   // [m, n], then the guard
+
+  // Compares C (and the guard behind it) with a reference summed in double: every element of a small problem, else a
+  // random one of every 32 x 32 block and a scan for what is not finite. Returns the relative error over all of C;
+  // throws std::runtime_error naming the launch, the rank and the place.
+  double check(const std::vector<uint16_t>& c, int launch) const;
+};
+
+}  // namespace mk::run
