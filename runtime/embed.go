@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-//go:embed include/mk host
+//go:embed include/mk host run
 var sources embed.FS
 
 // File is an embedded source; Path is slash-separated and relative to this folder: include/mk/abi.h, host/world.cc.

@@ -4,7 +4,7 @@ package build
 
 import (
 	"fmt"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"github.com/mkgen/mkgen/gen/emit"
@@ -31,20 +31,48 @@ type Output struct {
 
 // Kernel builds lib<name>.<target>.so from rendered files.
 func Kernel(p *plan.Plan, files []emit.File, o Options) (Output, error) {
-	source := p.Name + ".cu"
-	out, err := o.compile(files, []string{source}, fmt.Sprintf("lib%s.%s.so", p.Name, o.Target), true, o.Target)
+	out, err := o.compile(recipe{
+		output: fmt.Sprintf("lib%s.%s.so", p.Name, o.Target), target: o.Target,
+		files: files, sources: []string{p.Name + ".cu"},
+	})
 	out.Reports = ParsePtxas(out.Messages)
 	return out, err
 }
 
 // Runtime builds libmkrt.so. It is the same for every target.
 func Runtime(o Options) (Output, error) {
-	files := from("host")
-	return o.compile(files, sources(files), "libmkrt.so", true, "host")
+	files := embedded("host")
+	return o.compile(recipe{output: "libmkrt.so", target: "host", files: files, sources: sources(files)})
 }
 
-// from returns the embedded sources of a folder of runtime/, named relative to it.
-func from(dir string) []emit.File {
+// Runner builds the program that `mkgen run` starts, and the two libraries that it is linked with, by their paths in the
+// cache. Its command line and what it prints are described in runtime/run.
+func Runner(p *plan.Plan, files []emit.File, o Options) (Output, error) {
+	kernel, err := Kernel(p, files, o)
+	if err != nil {
+		return Output{}, err
+	}
+	library, err := Runtime(o)
+	if err != nil {
+		return Output{}, err
+	}
+	program := embedded("run")
+	header := "kernel/" + p.Name + ".h" // in a folder, since the runner has headers named after kernels too
+	for _, f := range files {
+		if f.Path == p.Name+".h" {
+			program = append(program, emit.File{Path: header, Data: f.Data})
+		}
+	}
+	return o.compile(recipe{
+		output: "run", program: true, target: "host", files: program, sources: sources(program),
+		flags: []string{fmt.Sprintf("-DMK_KERNEL_HEADER=%q", header),
+			"-DMK_KERNEL_NAME=" + p.Name, "-DMK_KERNEL_MACROS=" + strings.ToUpper(p.Name)},
+		libraries: []string{kernel.Path, library.Path},
+	})
+}
+
+// embedded returns the sources of a folder of runtime/, named relative to it.
+func embedded(dir string) []emit.File {
 	var files []emit.File
 	for _, f := range runtime.Files(dir) {
 		files = append(files, emit.File{Path: strings.TrimPrefix(f.Path, dir+"/"), Data: f.Data})
@@ -56,7 +84,7 @@ func from(dir string) []emit.File {
 func sources(files []emit.File) []string {
 	var names []string
 	for _, f := range files {
-		if filepath.Ext(f.Path) == ".cc" {
+		if path.Ext(f.Path) == ".cc" {
 			names = append(names, f.Path)
 		}
 	}

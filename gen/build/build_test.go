@@ -27,7 +27,11 @@ func TestMain(m *testing.M) {
 }
 
 func small(source string) (Output, error) {
-	return Options{Target: "host"}.compile([]emit.File{{Path: "small.cc", Data: []byte(source)}}, []string{"small.cc"}, "libsmall.so", true, "host")
+	return Options{Target: "host"}.compile(smallRecipe(source))
+}
+
+func smallRecipe(source string) recipe {
+	return recipe{output: "libsmall.so", target: "host", files: []emit.File{{Path: "small.cc", Data: []byte(source)}}, sources: []string{"small.cc"}}
 }
 
 func entries(t *testing.T, cache string) []string {
@@ -91,8 +95,7 @@ func TestKeyFollowsContents(t *testing.T) {
 	if b, err := small("int answer() { return 2; }"); err != nil || b.Path == a.Path {
 		t.Errorf("other sources gave %q, %v", b.Path, err)
 	}
-	flags, err := Options{Target: "host", ExtraFlags: []string{"-g"}}.compile(
-		[]emit.File{{Path: "small.cc", Data: []byte("int answer() { return 1; }")}}, []string{"small.cc"}, "libsmall.so", true, "host")
+	flags, err := Options{Target: "host", ExtraFlags: []string{"-g"}}.compile(smallRecipe("int answer() { return 1; }"))
 	if err != nil || flags.Path == a.Path {
 		t.Errorf("other flags gave %q, %v", flags.Path, err)
 	}
@@ -130,7 +133,7 @@ func TestCompilerMissing(t *testing.T) {
 	t.Setenv("CUDA_HOME", "")
 	t.Chdir(t.TempDir())
 	for target, want := range map[string]string{"host": "MKGEN_CXX", "sm_90a": "make toolchain"} {
-		if _, err := (Options{Target: target}).compile(nil, nil, "x", true, target); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (Options{Target: target}).compile(recipe{target: target}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", target, err, want)
 		}
 	}
@@ -138,7 +141,7 @@ func TestCompilerMissing(t *testing.T) {
 	os.MkdirAll(filepath.Dir(nvcc), 0o755)
 	os.WriteFile(nvcc, []byte("#!/bin/sh\n"), 0o755)
 	t.Setenv("CUDA_HOME", filepath.Dir(filepath.Dir(nvcc)))
-	if c, err := (Options{}).compiler("sm_90a", true); err != nil || c.path != nvcc {
+	if c, err := (Options{}).compiler("sm_90a"); err != nil || c.path != nvcc {
 		t.Errorf("CUDA_HOME: %q, %v", c.path, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mkgen/mkgen/gen/emit"
@@ -30,9 +31,20 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "mkgen"), nil
 }
 
-// compile builds one output of sources, all of which are in files, unless the cache has it.
-func (o Options) compile(files []emit.File, sources []string, output string, shared bool, target string) (Output, error) {
-	c, err := o.compiler(target, shared)
+// recipe is what one entry of the cache is made of.
+type recipe struct {
+	output    string // file name
+	program   bool   // an executable, else a shared library
+	target    string
+	files     []emit.File
+	sources   []string // of files, those to compile
+	flags     []string // beside the compiler's
+	libraries []string // to link with, by their paths
+}
+
+// compile makes what a recipe says, unless the cache has it.
+func (o Options) compile(r recipe) (Output, error) {
+	c, err := o.compiler(r.target)
 	if err != nil {
 		return Output{}, err
 	}
@@ -44,19 +56,24 @@ func (o Options) compile(files []emit.File, sources []string, output string, sha
 	if err != nil {
 		return Output{}, err
 	}
-	arguments := append(c.with("-I.", "-I"+include), sources...)
-	if target == "host" {
-		arguments = append(arguments, "-x", "none", "-ldl")
+	arguments := slices.Concat(c.flags, r.flags, []string{"-I.", "-I" + include})
+	if !r.program {
+		arguments = append([]string{"-shared"}, arguments...)
 	}
-	arguments = append(arguments, "-o", output)
-	dir, err := entry(key(files, c.path, version, target, strings.Join(arguments, "\x00")), func(dir string) error {
-		return c.run(dir, files, arguments)
+	arguments = append(arguments, r.sources...)
+	if r.target == "host" {
+		arguments = append(append(arguments, "-x", "none"), r.libraries...)
+		arguments = append(arguments, "-ldl")
+	}
+	arguments = append(arguments, "-o", r.output)
+	dir, err := entry(key(r.files, c.path, version, strings.Join(arguments, "\x00")), func(dir string) error {
+		return c.run(dir, r.files, arguments)
 	})
 	if err != nil {
 		return Output{}, err
 	}
 	messages, err := os.ReadFile(filepath.Join(dir, messagesName))
-	return Output{Path: filepath.Join(dir, output), Messages: string(messages), Warnings: Warnings(string(messages))}, err
+	return Output{Path: filepath.Join(dir, r.output), Messages: string(messages), Warnings: Warnings(string(messages))}, err
 }
 
 // run compiles files in dir and keeps there what the compiler printed.

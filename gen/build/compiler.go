@@ -16,22 +16,17 @@ type compiler struct {
 	flags []string
 }
 
-func (o Options) compiler(target string, shared bool) (compiler, error) {
+func (o Options) compiler(target string) (compiler, error) {
 	switch target {
 	case "host":
 		path, err := hostCompiler()
-		flags := []string{"-std=c++20", "-O3", "-fPIC", "-pthread", "-x", "c++"}
-		if shared {
-			flags = append([]string{"-shared"}, flags...)
-		}
-		return compiler{path, append(flags, o.ExtraFlags...)}, err
+		return compiler{path, append([]string{"-std=c++20", "-O3", "-fPIC", "-pthread", "-x", "c++"}, o.ExtraFlags...)}, err
 	case "sm_90a":
 		path, err := nvcc()
 		if err != nil {
 			return compiler{}, err
 		}
-		flags := []string{"-shared", "-std=c++20", "-O3", "-gencode", "arch=compute_90a,code=sm_90a", "-Xcompiler", "-fPIC",
-			"-Xptxas", "-v"}
+		flags := []string{"-std=c++20", "-O3", "-gencode", "arch=compute_90a,code=sm_90a", "-Xcompiler", "-fPIC", "-Xptxas", "-v"}
 		if host := os.Getenv("MKGEN_CXX"); host != "" {
 			flags = append(flags, "-ccbin", host)
 		}
@@ -85,13 +80,10 @@ func nvcc() (string, error) {
 		"run 'make toolchain' in mkgen's repository, or install CUDA 13.0 and set MKGEN_NVCC")
 }
 
-// with returns the compiler's flags and more, in a slice of its own.
-func (c compiler) with(more ...string) []string { return slices.Concat(c.flags, more) }
-
-// CommandLine is how kernels are compiled against the headers in include; the sources and -o are to be added.
+// CommandLine is how kernel libraries are compiled against the headers in include; the sources and -o are to be added.
 func CommandLine(o Options, include string) ([]string, error) {
-	c, err := o.compiler(o.Target, true)
-	return append([]string{c.path}, c.with("-I"+include)...), err
+	c, err := o.compiler(o.Target)
+	return slices.Concat([]string{c.path, "-shared"}, c.flags, []string{"-I" + include}), err
 }
 
 // version is what the compiler prints of itself. It goes into the cache's key.

@@ -49,7 +49,7 @@ type job struct {
 
 	target    string // build, run, env
 	processes bool   // run
-	m         int64
+	m         []int64
 	launches  int
 	include   string // env
 
@@ -186,7 +186,7 @@ mkgen writes CUDA kernels that compute and communicate at once, with their C hea
   mkgen explain --spec F           print the plan: tiles, waves, roles, memory, bytes moved, the bound
   mkgen build --spec F [--target sm_90a|host] [-o DIR]
                                    compile the kernel and libmkrt.so; copy them into DIR, or print where they are cached
-  mkgen run --spec F [--target sm_90a|host] [--processes] [--m N] [--launches N]
+  mkgen run --spec F [--target sm_90a|host] [--processes] [--m N ...] [--launches N]
                                    build, launch on all ranks (threads of one process, or processes), check every
                                    result against a reference, print time and rate
   mkgen env [--target sm_90a|host] [--include DIR]

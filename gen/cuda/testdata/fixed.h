@@ -17,10 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FIXED_ABI 0xe3dc0c9472b85c7eull          /* hash of the plan and of the runtime; equal on all ranks */
-#define FIXED_HEAP_BYTES 512ull  /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define FIXED_ABI 0xe3dc0c9472b85c7eull /* hash of the plan and of the runtime; equal on all ranks */
+#define FIXED_HEAP_BYTES 512ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define FIXED_WORLD 1
 #define FIXED_NODES 1
+#define FIXED_M_MAX 1000ll /* and no other */
+#define FIXED_N 136ll
+#define FIXED_K 72ll
 #define FIXED_M_MAX 1000
 #define FIXED_N 136
 #define FIXED_K 72
