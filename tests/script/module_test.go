@@ -4,12 +4,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // A repository of models has mkgen as a tool of its module, generates with go generate, and builds what came of it.
 func TestToolOfAnotherModule(t *testing.T) {
 	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,8 +28,9 @@ func TestToolOfAnotherModule(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod": "module example.com/model\n\ngo 1.26\n\ntool github.com/mkgen/mkgen\n\nrequire github.com/mkgen/mkgen v0.0.0\n\n" +
-			"replace github.com/mkgen/mkgen v0.0.0 => " + repository + "\n",
+		// What `go get -tool` would write, less the look-up: mkgen's own requirements, and mkgen.
+		"go.mod": strings.Replace(string(module), "module github.com/mkgen/mkgen", "module example.com/model", 1) +
+			"\ntool github.com/mkgen/mkgen\nrequire github.com/mkgen/mkgen v0.0.0\nreplace github.com/mkgen/mkgen => " + repository + "\n",
 		"go.sum":       string(sums),
 		"dynamic.toml": string(spec),
 		"model.go":     "package model\n\n//go:generate go tool mkgen --spec dynamic.toml\n",
@@ -42,7 +48,7 @@ func TestToolOfAnotherModule(t *testing.T) {
 	} {
 		cmd := exec.Command("go", arguments...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %v: %v\n%s", arguments, err, out)
 		}

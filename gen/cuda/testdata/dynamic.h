@@ -21,9 +21,6 @@
 #define DYNAMIC_HEAP_BYTES 201331200ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define DYNAMIC_WORLD 4
 #define DYNAMIC_NODES 1
-#define DYNAMIC_M_MAX 8192ll
-#define DYNAMIC_N 2048ll
-#define DYNAMIC_K 8192ll
 #define DYNAMIC_M_MAX 8192
 #define DYNAMIC_N 2048
 #define DYNAMIC_K 8192

@@ -2,7 +2,7 @@
  *
  * fixed: C = AllGather(A) * B^T over 1 rank (1 node of 1), bf16 with fp32 accumulation, in one kernel.
  *
- *   A  this rank's shard [rows, 72]; rows = 1000 / 1, and one more on the first 1000 % 1 ranks
+ *   A  this rank's shard [rows, 72]; rows = 1000
  *   B  this rank's columns of the weights, transposed: [136, 72]
  *   C  [1000, 136], rows of rank 0's shard first; must not overlap A or B
  *
@@ -21,10 +21,7 @@
 #define FIXED_HEAP_BYTES 512ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define FIXED_WORLD 1
 #define FIXED_NODES 1
-#define FIXED_M_MAX 1000ll /* and no other */
-#define FIXED_N 136ll
-#define FIXED_K 72ll
-#define FIXED_M_MAX 1000
+#define FIXED_M_MAX 1000 /* and no other */
 #define FIXED_N 136
 #define FIXED_K 72
 

@@ -21,10 +21,7 @@
 #define NODES_HEAP_BYTES 512768ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define NODES_WORLD 6
 #define NODES_NODES 2
-#define NODES_M_MAX 500ll /* and no other */
-#define NODES_N 64ll
-#define NODES_K 200ll
-#define NODES_M_MAX 500
+#define NODES_M_MAX 500 /* and no other */
 #define NODES_N 64
 #define NODES_K 200
 
