@@ -62,6 +62,7 @@ func (cfg Config) rendezvous(ctx context.Context, blob []byte, failure error) ([
 	if len(blobs) != cfg.World {
 		return nil, errorf(Invalid, "the exchange of rank %d returned %d blobs, its world has %d ranks", cfg.Rank, len(blobs), cfg.World)
 	}
+	bare := make([][]byte, len(blobs))
 	for rank, b := range blobs {
 		if rest, failed := bytes.CutPrefix(b, []byte{'-'}); failed {
 			return nil, errorf(Unavailable, "rank %d cannot join: %s", rank, rest)
@@ -69,9 +70,9 @@ func (cfg Config) rendezvous(ctx context.Context, blob []byte, failure error) ([
 		if len(b) != len(message) {
 			return nil, errorf(Mismatch, "rank %d describes itself in %d bytes, rank %d in %d: their libmkrt.so differ", rank, len(b)-1, cfg.Rank, len(message)-1)
 		}
-		blobs[rank] = b[1:]
+		bare[rank] = b[1:]
 	}
-	return blobs, nil
+	return bare, nil
 }
 
 // joinContext bounds a context that has no deadline.

@@ -3,6 +3,7 @@ package mkrt
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -51,7 +52,7 @@ func (t thread) AllGather(ctx context.Context, blob []byte) ([][]byte, error) {
 	case <-ctx.Done():
 		t.group.giveUp(r, t.rank, ctx)
 	}
-	return r.blobs, r.err
+	return slices.Clone(r.blobs), r.err // the bytes are shared, and only read
 }
 
 func (g *threads) enter(rank int, blob []byte) (*round, error) {

@@ -69,7 +69,7 @@ type Config struct {
 const DefaultTimeout = 30 * time.Second
 
 // Exchanger hands small messages around. AllGather is called by all ranks, each with its own blob, and returns all of
-// them in rank order. Blobs are at most MaxBlob bytes, and may differ in length. Programs that have an all-gather of
+// them in rank order; the bytes are not to be changed. Blobs are at most MaxBlob bytes, and may differ in length. Programs that have an all-gather of
 // their own (MPI, PyTorch) can wrap it; others use Threads or TCP.
 type Exchanger interface {
 	AllGather(ctx context.Context, blob []byte) ([][]byte, error)

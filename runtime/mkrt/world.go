@@ -145,6 +145,9 @@ func (w *World) Target() string { return w.cfg.Kind.Target() }
 func (w *World) View(k Kernel) (unsafe.Pointer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.c == nil {
+		return nil, errorf(Invalid, "the world of rank %d is closed", w.cfg.Rank)
+	}
 	for i, view := range w.views {
 		if w.kernels[i] == k {
 			return unsafe.Pointer(view), nil
@@ -155,7 +158,7 @@ func (w *World) View(k Kernel) (unsafe.Pointer, error) {
 			return nil, errorf(Mismatch, "the world of rank %d was joined with plan %#016x of kernel %s, not with %#016x", w.cfg.Rank, have.ABI, k.Name, k.ABI)
 		}
 	}
-	return nil, errorf(Invalid, "the world of rank %d is closed or was joined without kernel %s: pass its Kernel to mkrt.Join", w.cfg.Rank, k.Name)
+	return nil, errorf(Invalid, "the world of rank %d was joined without kernel %s: pass its Kernel to mkrt.Join", w.cfg.Rank, k.Name)
 }
 
 // Err tells whether a kernel gave up or the world was aborted, and then what happened. It does not wait: synchronise the
@@ -164,8 +167,9 @@ func (w *World) Err() error {
 	return w.call(func(s *sentence) C.int { return C.mkrt_check(w.library.c, w.c, s.buf(), s.len()) })
 }
 
-// Abort ends every wait of this world on all ranks; their launches and Err report reason. It may be called while another
-// goroutine is inside any other call. A closed world ignores it.
+// Abort ends every wait of this world on all ranks, and makes Err tell of it: here with the reason, on the others, once they
+// are in a launch, that it was this rank. It may be called while another goroutine is inside any other call. A closed world
+// ignores it.
 func (w *World) Abort(reason string) {
 	w.life.RLock()
 	defer w.life.RUnlock()
