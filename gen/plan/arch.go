@@ -15,7 +15,7 @@ const (
 	elementBytes  = 2       // bf16
 	storeTileRows = 64      // a consumer warpgroup writes its rows through two 64 x 64 tiles
 	storeTileCols = 64
-	storeTiles    = 2
+	ringAlign     = 128 // of a linear tile
 )
 
 // ControlBytes is sizeof(mk::Control) in runtime/include/mk/protocol.h; the rendered source asserts it.

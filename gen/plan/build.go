@@ -23,8 +23,9 @@ func Build(s *spec.Spec, runtimeHash uint64) (*Plan, []spec.Diag) {
 	if s.Kernel != "" { // else there are no rules to go by
 		b.backend()
 		b.tile()
-		b.chunk()
 		b.roles()
+		b.chunk()
+		b.stages()
 		b.budget()
 		b.sizes()
 	}

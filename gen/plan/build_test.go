@@ -75,13 +75,12 @@ func TestDiagnostics(t *testing.T) {
 			"f:10:1: chunk.cols: 512 is more than k rounded up to a stage, 384; nearest legal value is 384"},
 
 		{"communication alone", "[roles]\nintra_comm = 8", one, "f:10:1: roles.intra_comm: 8 SMs have no peer to send to in a world of 1; nearest legal value is 0"},
-		{"no communication", "[roles]\nintra_comm = 0", nil, "f:10:1: roles.intra_comm: 0 SMs are too few, of 1 to 131; nearest legal value is 1"},
 		{"all communication", "[roles]\nintra_comm = 132", nil, "f:10:1: roles.intra_comm: 132 SMs are too many, of 1 to 131; nearest legal value is 131"},
 		{"inter_send on one node", "[roles]\ninter_send = 2", nil, "f:10:1: roles.inter_send: 2 SMs have no other node to send to; nearest legal value is 0"},
 		{"no inter_send", "[roles]\ninter_send = 0", nodes, "f:11:1: roles.inter_send: 0 SMs are too few, of 1 to 130; nearest legal value is 1"},
 		{"inter_reduce", "[roles]\ninter_reduce = 1", nil, "f:10:1: roles.inter_reduce: 1 SMs have nothing to add up in an AllGather; nearest legal value is 0"},
 		{"inter_reduce on nodes", "[roles]\ninter_reduce = 1", nodes, "f:11:1: roles.inter_reduce: 1 SMs have nothing to add up in an AllGather; nearest legal value is 0"},
-		{"more than the SMs", "[roles]\ncompute = 125", nil, "f:10:1: roles.compute: 125 SMs and 8 of the other roles are more than 132; nearest legal value is 124"},
+		{"more than the SMs", "[roles]\ncompute = 125\nintra_comm = 8", nil, "f:10:1: roles.compute: 125 SMs and 8 of the other roles are more than 132; nearest legal value is 124"},
 		{"more than the SMs, alone", "[roles]\ncompute = 133", one, "f:10:1: roles.compute: 133 SMs and 0 of the other roles are more than 132; nearest legal value is 132"},
 		{"nothing left", "[roles]\nintra_comm = 70\ninter_send = 62", nodes,
 			"f:11:1: roles.intra_comm: 70 SMs leave none of 132 to compute; nearest legal value is 69"},
@@ -93,9 +92,9 @@ func TestDiagnostics(t *testing.T) {
 		{"tiles", "", slices.Concat([]string{"n = 2048", "n = 1000000000", "k = 8192", "k = 8"}, huge),
 			"f:5:1: problem.n: 61035156250000 tiles are more than 2147483647; nearest legal value is 35072"},
 		{"flags", "[chunk]\ncols = 64", slices.Concat([]string{"n = 2048", "n = 8", "k = 8192", "k = 32768"}, huge),
-			"f:6:1: problem.k: 8000000000 arrival flags are more than 2147483647; nearest legal value is 8768"},
+			"f:6:1: problem.k: 8000000000 runs of pieces are more than 1073741823; nearest legal value is 4352"},
 		{"gather bytes", "", slices.Concat([]string{"n = 2048", "n = 8", "k = 8192", "k = 2147483640"}, huge),
-			"f:6:1: problem.k: 2000000000 rows of A take 8589934560000000000 bytes, more than can be addressed (140737488355328); nearest legal value is 35184"},
+			"f:6:1: problem.k: 262144000000000 runs of pieces are more than 1073741823; nearest legal value is 8704"},
 		{"operand bytes", "", []string{"n = 2048", "n = 2147483640", "k = 8192", "k = 2147483640", "max = 8192", "max = 8"},
 			"f:5:1: problem.n: B or C takes 9223371968135299200 bytes, more than can be addressed (140737488355328); nearest legal value is 32768"},
 	} {
@@ -117,7 +116,7 @@ stages = 12
 rows = 100
 cols = "wide"
 [roles]
-compute = 131
+compute = 133
 intra_com = 4
 inter_send = 1
 `, "name = \"qkv\"\n", "", "k = 8192", "k = 8190")
@@ -128,7 +127,7 @@ f:10:1: tile.n: 100 is not among 64, 128, 192, 256; nearest legal value is 128
 f:11:1: tile.stages: 12 is more than 8; nearest legal value is 8
 f:13:1: chunk.rows: 100 is not a multiple of 64; nearest legal value is 128
 f:14:1: chunk.cols: is a string; write a whole number
-f:16:1: roles.compute: 131 SMs and 8 of the other roles are more than 132; nearest legal value is 124
+f:16:1: roles.compute: 133 SMs and 0 of the other roles are more than 132; nearest legal value is 132
 f:17:1: roles.intra_com: unknown key; nearest legal key is intra_comm
 f:18:1: roles.inter_send: 1 SMs have no other node to send to; nearest legal value is 0
 `
@@ -146,19 +145,21 @@ func TestDefaults(t *testing.T) {
 		roles      Roles
 	}{
 		{"wide", "", nil,
-			Tile{128, 256, 64, 4, 2, 8, 16}, Chunk{128, 512, 32, 256, 1, 16, 16, 2048}, Roles{132, 124, 8, 0, 0, 6, 2}},
+			Tile{128, 256, 64, 4, 2, 1, 8, 16}, Chunk{128, 512, 16, 256, 16, 4, 1, 16, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+		{"own SMs", "[roles]\nintra_comm=8", nil,
+			Tile{128, 256, 64, 4, 2, 2, 8, 16}, Chunk{128, 512, 32, 256, 8, 2, 1, 16, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2}},
 		{"narrow", "", []string{"n = 2048", "n = 72"},
-			Tile{128, 128, 64, 6, 2, 1, 16}, Chunk{128, 512, 32, 256, 1, 16, 16, 2048}, Roles{132, 124, 8, 0, 0, 6, 2}},
+			Tile{128, 128, 64, 6, 2, 1, 1, 16}, Chunk{128, 512, 16, 256, 16, 4, 1, 16, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"middling, short", "", []string{"n = 2048", "n = 136", "k = 8192", "k = 328"},
-			Tile{128, 192, 64, 4, 2, 1, 16}, Chunk{128, 384, 64, 128, 1, 1, 16, 2048}, Roles{132, 124, 8, 0, 0, 6, 2}},
+			Tile{128, 192, 64, 4, 2, 2, 1, 16}, Chunk{128, 384, 32, 128, 12, 4, 1, 1, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"small", "[tile]\nm = 64\n[chunk]\nrows=192\ncols=64", []string{"n = 2048", "n = 8", "max = 8192", "max = 1030"},
-			Tile{64, 64, 64, 6, 1, 1, 5}, Chunk{192, 64, 64, 64, 3, 128, 2, 384}, Roles{132, 124, 8, 0, 0, 6, 2}},
+			Tile{64, 64, 64, 6, 1, 2, 1, 5}, Chunk{192, 64, 64, 64, 3, 3, 3, 128, 2, 384}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"alone", "", []string{"gpus_per_node = 4", "gpus_per_node = 1"},
-			Tile{128, 256, 64, 4, 2, 8, 64}, Chunk{128, 512, 32, 256, 1, 16, 64, 8192}, Roles{132, 132, 0, 0, 0, 6, 2}},
-		{"nodes", "[roles]\ncompute=20", []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"},
-			Tile{128, 256, 64, 4, 2, 8, 8}, Chunk{128, 512, 32, 256, 1, 16, 8, 1024}, Roles{132, 20, 8, 2, 0, 6, 2}},
+			Tile{128, 256, 64, 4, 2, 2, 8, 64}, Chunk{128, 512, 32, 256, 8, 2, 1, 16, 64, 8192}, Roles{132, 132, 0, 0, 0, false, 6, 2}},
+		{"nodes", "[roles]\ncompute=20\nintra_comm=8", []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"},
+			Tile{128, 256, 64, 4, 2, 2, 8, 8}, Chunk{128, 512, 32, 256, 8, 2, 1, 16, 8, 1024}, Roles{132, 20, 8, 2, 0, false, 6, 2}},
 		{"no rows", "", []string{"{ dynamic = true, max = 8192 }", "0"},
-			Tile{128, 256, 64, 4, 2, 8, 0}, Chunk{128, 512, 32, 256, 1, 16, 0, 0}, Roles{132, 124, 8, 0, 0, 6, 2}},
+			Tile{128, 256, 64, 4, 2, 1, 8, 0}, Chunk{128, 512, 16, 256, 16, 4, 1, 16, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, diags := build(t, c.more, c.edits...)
@@ -179,13 +180,17 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestBudgetAndHeap(t *testing.T) {
-	p, _ := build(t, "")
+	p, _ := build(t, "[roles]\nintra_comm=8")
 	if want := (Budget{384, 168, 40, 232, 230400, 197632, 231424}); p.Budget != want {
 		t.Errorf("budget %+v, want %+v", p.Budget, want)
 	}
+	p, _ = build(t, "")
+	if want := (Budget{384, 168, 56, 224, 230400, 0, 231424}); p.Budget != want {
+		t.Errorf("budget %+v, want %+v", p.Budget, want)
+	}
 	gather := int64(3 * 2048 * 8192 * 2)
-	want := []Buffer{{"control", 0, 512}, {"arrivals", 512, 4096}, {"gather0", 4608, gather}, {"gather1", 4608 + gather, gather}}
-	if !slices.Equal(p.Heap, want) || p.HeapSize != 4608+2*gather {
+	want := []Buffer{{"control", 0, 512}, {"arrivals", 512, 4096}, {"written", 4608, 4096}, {"gather0", 8704, gather}, {"gather1", 8704 + gather, gather}}
+	if !slices.Equal(p.Heap, want) || p.HeapSize != 8704+2*gather {
 		t.Errorf("heap %+v of %d, want %+v", p.Heap, p.HeapSize, want)
 	}
 	p, _ = build(t, "[tile]\nm = 64", "gpus_per_node = 4", "gpus_per_node = 1")

@@ -6,7 +6,9 @@ const (
 	chunkRows    = 128 // default; every legal tile.m divides it
 	chunkCols    = 512 // default: 128 KiB a signal, above the 64 KiB below which signals throttle a sender
 	maxChunkRows = 1024
-	pieceBytes   = 16 * 1024 // of one bulk copy; 12 of them in flight fill shared memory and saturate a link
+	pieceBytes   = 16 * 1024 // of one bulk copy by an SM of intra_comm: 12 in flight fill its shared memory, 8 SMs a link
+	besideBytes  = 8 * 1024  // of one bulk copy beside compute: two in flight are what four stages leave room for
+	runBytes     = 32 * 1024 // moved by a lane before it counts them as written (two round trips to L2), so that many share a chunk
 	maxPieceRows = 256       // of a TMA box
 	maxPieceCols = 256
 )
@@ -25,9 +27,18 @@ func (b *builder) chunk() {
 	for c.Cols%c.PieceCols != 0 {
 		c.PieceCols /= 2
 	}
-	c.PieceRows = min(pieceBytes/(c.PieceCols*elementBytes), maxPieceRows)
+	bytes := pieceBytes
+	if b.plan.Roles.Beside {
+		bytes = besideBytes
+	}
+	c.PieceRows = min(bytes/(c.PieceCols*elementBytes), maxPieceRows)
 	for c.Rows%c.PieceRows != 0 {
 		c.PieceRows /= 2
+	}
+	c.Pieces = c.Rows / c.PieceRows * (c.Cols / c.PieceCols)
+	c.Run = max(1, runBytes/(c.PieceRows*c.PieceCols*elementBytes))
+	for c.Pieces%c.Run != 0 {
+		c.Run--
 	}
 	c.TileRows = c.Rows / t.M
 	if b.plan.K > 0 {

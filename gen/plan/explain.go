@@ -21,7 +21,8 @@ func (p *Plan) Text() string {
 	t.line("K", "%d", p.K)
 
 	t.section("tiles", "")
-	t.line("tile", "%d x %d, K by %d, %d stages", p.Tile.M, p.Tile.N, p.Tile.K, p.Tile.Stages)
+	t.line("tile", "%d x %d, K by %d, %d stages; stored through %d x 64 x 64 a consumer",
+		p.Tile.M, p.Tile.N, p.Tile.K, p.Tile.Stages, p.Tile.Staging)
 	t.line("count", "%d in all: up to %d down each shard, %d across N", e.Tiles, p.Tile.ShardRows, p.Tile.Columns)
 	if e.Waves > 0 {
 		last := e.Tiles - (e.Waves-1)*p.Roles.Compute
@@ -32,13 +33,16 @@ func (p *Plan) Text() string {
 	if p.World > 1 {
 		t.line("chunk", "%d x %d, %s a signal; up to %d down each shard, %d across K", p.Chunk.Rows, p.Chunk.Cols,
 			bytesText(int64(p.Chunk.Rows*p.Chunk.Cols*elementBytes)), p.Chunk.ShardRows, p.Chunk.Slabs)
-		t.line("piece", "%d x %d, %s a copy", p.Chunk.PieceRows, p.Chunk.PieceCols,
-			bytesText(int64(p.Chunk.PieceRows*p.Chunk.PieceCols*elementBytes)))
+		t.line("piece", "%d x %d, %s a copy; %d in a row by one lane", p.Chunk.PieceRows, p.Chunk.PieceCols,
+			bytesText(int64(p.Chunk.PieceRows*p.Chunk.PieceCols*elementBytes)), p.Chunk.Run)
 	}
 
 	r, g := p.Roles, p.Budget
 	t.section("roles", fmt.Sprintf("%d of %d SMs, one CTA of %d threads each", r.Grid(), r.SMs, g.Threads))
 	t.line("compute", "%d SMs; producer warp, consumer warpgroups %d", r.Compute, p.Tile.Consumers)
+	if r.Beside {
+		t.line("intra_comm", "beside the producer on the same SMs; %d lane, %d pieces in flight each", r.CommWarps, r.CommDepth)
+	}
 	if r.IntraComm > 0 {
 		t.line("intra_comm", "%d SMs; %d warps, %d pieces in flight each", r.IntraComm, r.CommWarps, r.CommDepth)
 	}
@@ -70,7 +74,7 @@ func (p *Plan) Text() string {
 	t.section("work", fmt.Sprintf("of a rank at M = %d", p.M.Max))
 	t.line("compute", "%14.0f flop   at %5.0f TFLOP/s  %10.1f us", e.Flops, TensorFlops/1e12, e.GEMMSeconds*1e6)
 	if p.World > 1 {
-		t.line("NVLink", "%14d bytes  at %5.0f GB/s     %10.1f us", e.LinkBytes, linkRate(r.IntraComm)/1e9, e.LinkSeconds*1e6)
+		t.line("NVLink", "%14d bytes  at %5.0f GB/s     %10.1f us", e.LinkBytes, linkRate(r)/1e9, e.LinkSeconds*1e6)
 	}
 	t.line("HBM", "%14d bytes  at %5.0f GB/s     %10.1f us", e.HBMBytes, HBMRate/1e9, e.HBMSeconds*1e6)
 	t.line("bound", "%.1f us: %s", e.BoundSeconds*1e6, e.Binds())

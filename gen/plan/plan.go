@@ -36,6 +36,7 @@ type Tile struct {
 	M, N, K   int
 	Stages    int
 	Consumers int // warpgroups that multiply, 64 rows each: M / 64
+	Staging   int // 64 x 64 tiles that each of them stores C through
 	Columns   int // tiles across N
 	ShardRows int // tiles down the largest shard
 }
@@ -44,6 +45,7 @@ type Tile struct {
 type Chunk struct {
 	Rows, Cols           int
 	PieceRows, PieceCols int
+	Pieces, Run          int   // pieces of a chunk; of them, what one lane moves before it counts them as written
 	TileRows             int   // tiles down a chunk: Rows / Tile.M
 	Slabs                int   // chunks across K
 	ShardRows            int   // chunks down the largest shard
@@ -54,7 +56,8 @@ type Chunk struct {
 type Roles struct {
 	SMs                                        int // of the architecture
 	Compute, IntraComm, InterSend, InterReduce int
-	CommWarps, CommDepth                       int // warps of an intra_comm CTA that move chunks, pieces in flight each
+	Beside                                     bool // intra_comm has no SMs of its own, but lanes beside the producer of each compute CTA
+	CommWarps, CommDepth                       int  // warps of an intra_comm CTA that move chunks, pieces in flight each
 }
 
 // Grid is the number of CTAs of one launch.
@@ -64,13 +67,13 @@ func (r Roles) Grid() int { return r.Compute + r.IntraComm + r.InterSend + r.Int
 type Budget struct {
 	Threads                                              int
 	EntryRegisters, ProducerRegisters, ConsumerRegisters int // per thread; Producer and Consumer 0 where nothing is reallocated
-	ComputeShared, CommShared                            int // bytes of the roles' shared structures
+	ComputeShared, CommShared                            int // bytes of the roles' shared structures; CommShared 0 where intra_comm has no SMs
 	Shared                                               int // dynamic shared memory of a launch: the larger, and 1024 to align it
 }
 
 // Buffer is a named part of the symmetric heap; Offset and Bytes are multiples of 256.
 type Buffer struct {
-	Name          string // control, arrivals, gather0, gather1
+	Name          string // control, arrivals, written, gather0, gather1
 	Offset, Bytes int64
 }
 

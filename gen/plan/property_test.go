@@ -136,7 +136,10 @@ func rules(p *Plan) string {
 	t, c, r, g := p.Tile, p.Chunk, p.Roles, p.Budget
 	shard := (p.M.Max + int64(p.World) - 1) / int64(p.World)
 	barriers := 2 * 8 * t.Stages
-	bytes := int64(0)
+	bytes, beside := int64(0), 0
+	if r.Beside {
+		beside = r.CommWarps * r.CommDepth * (c.PieceRows*c.PieceCols*2 + 8)
+	}
 	for _, b := range p.Heap {
 		if b.Offset != bytes || b.Offset%256 != 0 || b.Bytes%256 != 0 || b.Bytes < 0 {
 			return "heap: " + b.Name
@@ -161,18 +164,20 @@ func rules(p *Plan) string {
 		{"32-bit rows", int64(p.World)*c.Capacity <= math.MaxInt32},
 		{"32-bit tiles", p.World*t.ShardRows*t.Columns <= math.MaxInt32},
 		{"32-bit flags", p.World*c.ShardRows*c.Slabs <= math.MaxInt32},
+		{"runs", c.Pieces*c.PieceRows*c.PieceCols == c.Rows*c.Cols && c.Run >= 1 && c.Pieces%c.Run == 0},
+		{"32-bit runs", p.World == 1 || p.World*c.ShardRows*c.Slabs*(c.Pieces/c.Run) <= math.MaxInt32-6*132},
 		{"roles", r.Compute >= 1 && r.IntraComm >= 0 && r.InterSend >= 0 && r.InterReduce == 0 && r.Grid() <= 132},
 		{"a world of one does not communicate", p.World > 1 || r.IntraComm == 0 && r.InterSend == 0 && g.CommShared == 0},
-		{"peers communicate", p.World == 1 || r.IntraComm >= 1},
+		{"peers communicate", p.World == 1 || r.Beside == (r.IntraComm == 0)},
 		{"nodes communicate", p.Nodes == 1 == (r.InterSend == 0) && p.Nodes == 1 == (p.Backend == "")},
 		{"threads", g.Threads == 128*(t.Consumers+1) && r.CommWarps*32 <= g.Threads},
 		{"entry registers", g.Threads*g.EntryRegisters <= 65536},
 		{"role registers", 128*g.ProducerRegisters+128*t.Consumers*g.ConsumerRegisters <= 65536},
 		{"setmaxnreg", g.ProducerRegisters%8 == 0 && g.ConsumerRegisters%8 == 0},
-		{"compute shared memory", g.ComputeShared >= t.Stages*(t.M+t.N)*t.K*2+t.M*128*2+barriers},
-		{"comm shared memory", p.World == 1 || g.CommShared >= r.CommWarps*r.CommDepth*(c.PieceRows*c.PieceCols*2+8)},
+		{"compute shared memory", g.ComputeShared >= t.Stages*(t.M+t.N)*t.K*2+t.M*128*t.Staging+barriers+beside},
+		{"comm shared memory", r.IntraComm == 0 || g.CommShared >= r.CommWarps*r.CommDepth*(c.PieceRows*c.PieceCols*2+8)},
 		{"shared memory", g.Shared == max(g.ComputeShared, g.CommShared)+1024 && g.Shared <= 227*1024},
-		{"heap size", p.HeapSize == bytes && len(p.Heap) == 1+3*min(p.World-1, 1)},
+		{"heap size", p.HeapSize == bytes && len(p.Heap) == 1+4*min(p.World-1, 1)},
 		{"gather holds the peers' shards", p.World == 1 || p.Heap[len(p.Heap)-1].Bytes >= int64(p.World-1)*c.Capacity*p.K*2},
 		{"waves", p.Estimate.Waves*r.Compute >= p.Estimate.Tiles && p.Estimate.Tiles >= 0},
 		{"bound", p.Estimate.BoundSeconds >= 0 && !math.IsInf(p.Estimate.BoundSeconds, 0) && p.Estimate.LinkBytes >= 0 && p.Estimate.HBMBytes >= 0},

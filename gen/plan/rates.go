@@ -13,8 +13,13 @@ const (
 	HBMRate = 4.8e12
 )
 
-// linkRate is what this many SMs send per second.
-func linkRate(sms int) float64 { return min(LinkRate, float64(sms)*LinkRatePerSM) }
+// linkRate is what intra_comm sends per second: all of it from lanes beside compute, or by the SM.
+func linkRate(r Roles) float64 {
+	if r.Beside {
+		return LinkRate
+	}
+	return min(LinkRate, float64(r.IntraComm)*LinkRatePerSM)
+}
 
 // estimate predicts a launch at the largest M: no kernel is faster than its multiplications on the whole GPU, than its link
 // or than its memory, and one that overlaps them is near the slowest of these.
@@ -37,7 +42,7 @@ func estimate(p *Plan) Estimate {
 	e.Waves = ceilDiv(e.Tiles, p.Roles.Compute)
 	e.GEMMSeconds = e.Flops / TensorFlops
 	if e.LinkBytes > 0 {
-		e.LinkSeconds = float64(e.LinkBytes) / linkRate(p.Roles.IntraComm)
+		e.LinkSeconds = float64(e.LinkBytes) / linkRate(p.Roles)
 	}
 	e.HBMSeconds = float64(e.HBMBytes) / HBMRate
 	e.BoundSeconds = max(e.GEMMSeconds, e.LinkSeconds, e.HBMSeconds)

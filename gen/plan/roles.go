@@ -1,13 +1,15 @@
 package plan
 
 const (
-	defaultIntraComm = 8 // SMs that saturate NVLink: rates.go
 	defaultInterSend = 2
-	commWarps        = 6
+	commWarps        = 6 // of an SM of intra_comm
+	besideWarps      = 1 // beside compute
 	commDepth        = 2
 )
 
 // roles shares out the SMs, one CTA each: all of them are resident at once, so that no role waits for one that cannot run.
+// intra_comm takes none by default: its lanes run beside the producer of every compute CTA, whose warpgroup has warps to
+// spare. That leaves all SMs to multiply and spreads the copies over all of them (docs/performance.md).
 func (b *builder) roles() {
 	s, r := b.spec.Roles, &b.plan.Roles
 	r.SMs, r.CommWarps, r.CommDepth = sms, commWarps, commDepth
@@ -23,8 +25,8 @@ func (b *builder) roles() {
 	case world == 1 && v > 0:
 		b.fail("roles.intra_comm", "%d SMs have no peer to send to in a world of 1; nearest legal value is 0", v)
 	case world == 1:
-	case !b.given("roles.intra_comm", v):
-		r.IntraComm = defaultIntraComm
+	case v == 0:
+		r.Beside, r.CommWarps = true, besideWarps
 	default:
 		r.IntraComm = b.share("roles.intra_comm", v, sms-1-send)
 	}

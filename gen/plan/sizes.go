@@ -32,15 +32,16 @@ func (b *builder) sizes() {
 		n = most
 	}
 	held := max(m, (world-1)*capacity, 1) // rows of A in one piece: the caller's, or a gather buffer
-	mostFlags, mostBytes := math.MaxInt32/max(world*chunkRows, 1)*cols, addressable/held/8*8
+	runs := int64(p.Chunk.Pieces / p.Chunk.Run) // of a chunk; the highest index is past the last run by the lanes of a launch
+	mostFlags, mostBytes := math.MaxInt32/2/max(world*chunkRows*runs, 1)*cols, addressable/held/8*8
 	switch {
 	case k > mostBytes && mostBytes < mostFlags:
 		b.fail("problem.k", "%d rows of A take %d bytes, more than can be addressed (%d); nearest legal value is %d",
 			held, held*k*elementBytes, int64(addressSpace), mostBytes)
 		k = mostBytes
 	case k > mostFlags:
-		b.fail("problem.k", "%d arrival flags are more than %d; nearest legal value is %d",
-			world*chunkRows*ceilDiv(k, cols), math.MaxInt32, mostFlags)
+		b.fail("problem.k", "%d runs of pieces are more than %d; nearest legal value is %d",
+			world*chunkRows*runs*ceilDiv(k, cols), math.MaxInt32/2, mostFlags)
 		k = mostFlags
 	}
 	if long := max(m, k); n*long > addressable {
@@ -53,13 +54,15 @@ func (b *builder) sizes() {
 }
 
 // heap lays out this kernel's region of the symmetric heap. A rank alone shares nothing but its control block; with peers
-// come one arrival flag (u32) a chunk of every rank's shard, and the shards of the peers, in ring order from rank + 1, twice
+// come one arrival flag (u32) a chunk of every rank's shard, as many counters of what this rank has written, and the shards of the peers, in ring order from rank + 1, twice
 // because launches alternate between the two.
 func (b *builder) heap() {
 	p := b.plan
 	p.add("control", ControlBytes)
 	if p.World > 1 {
-		p.add("arrivals", 4*int64(p.World)*int64(p.Chunk.ShardRows)*int64(p.Chunk.Slabs))
+		flags := 4 * int64(p.World) * int64(p.Chunk.ShardRows) * int64(p.Chunk.Slabs)
+		p.add("arrivals", flags)
+		p.add("written", flags)
 		gather := int64(p.World-1) * p.Chunk.Capacity * p.K * elementBytes
 		p.add("gather0", gather)
 		p.add("gather1", gather)

@@ -1,6 +1,6 @@
 package plan
 
-// tile chooses and checks the output tile and its pipeline.
+// tile chooses and checks the output tile.
 //
 // A consumer warpgroup multiplies 64 rows by up to 256 columns (the shape of one wgmma), and a stage is 64 columns of bf16
 // wide: the 128 bytes that one swizzled row holds.
@@ -16,9 +16,18 @@ func (b *builder) tile() {
 	t.N = b.oneOf("tile.n", s.N, columns, 64, 128, 192, 256)
 	t.K = b.oneOf("tile.k", s.K, 64, 64)
 	t.Consumers = t.M / 64
+}
 
+// stages chooses and checks the depth of the tile's pipeline, then takes the second store tile where it still fits.
+func (b *builder) stages() {
+	p, t, v := b.plan, &b.plan.Tile, b.spec.Tile.Stages
+	bytes := func(stages, staging int) int {
+		with := *p
+		with.Tile.Stages, with.Tile.Staging = stages, staging
+		return computeShared(&with) + sharedAlign
+	}
 	fits := 8
-	for computeShared(*t, fits)+sharedAlign > sharedMemory {
+	for bytes(fits, 1) > sharedMemory {
 		fits--
 	}
 	deep := 6
@@ -26,7 +35,7 @@ func (b *builder) tile() {
 		deep = 4
 	}
 	t.Stages = min(deep, fits)
-	switch v := s.Stages; {
+	switch {
 	case v == 0:
 	case v < 2:
 		b.fail("tile.stages", "%d cannot load one stage while another is in use; nearest legal value is 2", v)
@@ -34,24 +43,32 @@ func (b *builder) tile() {
 		b.fail("tile.stages", "%d is more than 8; nearest legal value is %d", v, fits)
 	case v > fits:
 		b.fail("tile.stages", "%d stages of %dx%dx%d take %d bytes of shared memory, more than %d; nearest legal value is %d",
-			v, t.M, t.N, t.K, computeShared(*t, v)+sharedAlign, sharedMemory, fits)
+			v, t.M, t.N, t.K, bytes(v, 1), sharedMemory, fits)
 	default:
 		t.Stages = v
 	}
+	t.Staging = 1
+	if bytes(t.Stages, 2) <= sharedMemory {
+		t.Staging = 2
+	}
 }
 
-// computeShared is what the compute role keeps in shared memory: stages of A and B, two tiles a consumer stores C
-// through, and two barriers (full, empty) a stage.
-func computeShared(t Tile, stages int) int {
-	return roundUp(stages*(t.M+t.N)*t.K*elementBytes+
-		t.Consumers*storeTiles*storeTileRows*storeTileCols*elementBytes+
-		stages*2*barrierBytes, sharedAlign)
+// computeShared is what the compute role keeps in shared memory: stages of A and B, the tiles a consumer stores C through,
+// two barriers (full, empty) a stage, and the rings of intra_comm where it runs beside.
+func computeShared(p *Plan) int {
+	t := p.Tile
+	bytes := t.Stages*((t.M+t.N)*t.K*elementBytes+2*barrierBytes) +
+		t.Consumers*t.Staging*storeTileRows*storeTileCols*elementBytes
+	if p.Roles.Beside {
+		bytes += commRing(p)
+	}
+	return roundUp(bytes, sharedAlign)
 }
 
-// commShared is what an intra_comm CTA keeps there: each warp's ring of pieces and a barrier for each.
-func commShared(c Chunk, r Roles) int {
-	pieces := r.CommWarps * r.CommDepth
-	return roundUp(pieces*(c.PieceRows*c.PieceCols*elementBytes+barrierBytes), sharedAlign)
+// commRing is each lane's ring of pieces and a barrier for each piece.
+func commRing(p *Plan) int {
+	pieces := p.Roles.CommWarps * p.Roles.CommDepth
+	return roundUp(pieces*(p.Chunk.PieceRows*p.Chunk.PieceCols*elementBytes+barrierBytes), ringAlign)
 }
 
 // budget says what a CTA takes of its SM, which it has alone. Two consumers and the producer start out with equal
@@ -61,10 +78,13 @@ func (b *builder) budget() {
 	g := Budget{Threads: warpgroup * (p.Tile.Consumers + 1), EntryRegisters: 255}
 	if p.Tile.Consumers == 2 {
 		g.EntryRegisters, g.ProducerRegisters, g.ConsumerRegisters = 168, 40, 232
+		if p.Roles.Beside { // the lanes that push need more than the one that loads
+			g.ProducerRegisters, g.ConsumerRegisters = 56, 224
+		}
 	}
-	g.ComputeShared = computeShared(p.Tile, p.Tile.Stages)
-	if p.World > 1 {
-		g.CommShared = commShared(p.Chunk, p.Roles)
+	g.ComputeShared = computeShared(p)
+	if p.Roles.IntraComm > 0 {
+		g.CommShared = roundUp(commRing(p), sharedAlign)
 	}
 	g.Shared = max(g.ComputeShared, g.CommShared) + sharedAlign
 	p.Budget = g
@@ -77,7 +97,7 @@ func (b *builder) budget() {
 		b.fail("tile", "%d bytes of shared memory are more than %d; use fewer stages or a smaller tile", g.Shared, sharedMemory)
 	}
 	if t := p.Roles.CommWarps * warp; t > g.Threads {
-		b.fail("tile.m", "%d communication warps do not fit %d threads; nearest legal value is 128", p.Roles.CommWarps, g.Threads)
+		b.fail("roles.intra_comm", "%d communication warps do not fit %d threads; nearest legal value is 0", p.Roles.CommWarps, g.Threads)
 	}
 }
 

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DYNAMIC_ABI 0xef456f705f6f0f38ull /* hash of the plan and of the runtime; equal on all ranks */
-#define DYNAMIC_HEAP_BYTES 201331200ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define DYNAMIC_ABI 0x8abed647bc7399baull /* hash of the plan and of the runtime; equal on all ranks */
+#define DYNAMIC_HEAP_BYTES 201335296ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define DYNAMIC_WORLD 4
 #define DYNAMIC_NODES 1
 #define DYNAMIC_M_MAX 8192

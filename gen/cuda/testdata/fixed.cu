@@ -14,7 +14,7 @@ static_assert(MK_RUNTIME_HASH == 0x0123456789abcdefull, "generated for another v
 
 constexpr int kWorld = 1;
 constexpr int kMaxM = 1000, kN = 136, kK = 72;
-constexpr int kTileM = 64, kTileN = 64, kTileK = 64, kStages = 6, kConsumers = 1;
+constexpr int kTileM = 64, kTileN = 64, kTileK = 64, kStages = 6, kConsumers = 1, kStaging = 2;
 constexpr int kTileColumns = 3, kDepth = mk::ceil_div(kK, kTileK);  // tiles across N, steps along K
 constexpr int kCompute = 132;
 // Rows of tiles that advance together: what one wave covers, and at least the 16 that read the least for 128 x 256 tiles.
@@ -40,7 +40,7 @@ struct Globals {
 struct ComputeShared {
   ATile a[kStages];
   BTile b[kStages];
-  CTile c[kConsumers][2];
+  CTile c[kConsumers][kStaging];
   mk::Barrier full[kStages], empty[kStages];
   MK_DEVICE void init() {
     for (int i = 0; i < kStages; ++i) {
@@ -49,6 +49,7 @@ struct ComputeShared {
     }
   }
 };
+static_assert(mk::kDeviceKind == MK_DEVICE_HOST || sizeof(ComputeShared) == 115712, "the plan counts the shared memory of compute");
 
 // compute, producer lane: brings A and B, as far as the peers' chunks have arrived.
 struct Load {
@@ -71,7 +72,7 @@ struct Load {
 struct Multiply {
   MK_ROLE void run(const Globals& g, ComputeShared& s, mk::Where at) {
     mk::Ring<kStages> ring;
-    mk::Ring<2> staging;
+    mk::Ring<kStaging> staging;
     mk::Acc<kTileN> acc;
     Tiles tiles(g.shards, g.world.rank, kGroup, at.cta, at.ctas);
     while (tiles.next()) {
@@ -88,13 +89,13 @@ struct Multiply {
       if (mk::elected()) s.empty[ring.previous()].arrive();
       put(g, s.c[at.unit], staging, acc, tiles, at.unit);
     }
-    if (mk::elected()) mk::store_wait_complete();
+    if (mk::elected()) mk::store_wait_complete<0>();
   }
-  MK_ROLE void put(const Globals& g, CTile (&c)[2], mk::Ring<2>& staging, const mk::Acc<kTileN>& acc, const Tiles& tiles, int unit) {
+  MK_ROLE void put(const Globals& g, CTile (&c)[kStaging], mk::Ring<kStaging>& staging, const mk::Acc<kTileN>& acc, const Tiles& tiles, int unit) {
     MK_UNROLL
     for (int column = 0; column < kTileN; column += 64, staging.next()) {
       CTile& tile = c[staging.stage];
-      if (mk::elected()) mk::store_wait_read<1>();
+      if (mk::elected()) mk::store_wait_read<kStaging - 1>();
       mk::warpgroup_sync(unit);
       mk::to_tile(tile, acc, column);
       mk::fence_async_shared();
@@ -106,7 +107,7 @@ struct Multiply {
 
 using Grid = mk::Grid<256, 255,
                       mk::Ctas<ComputeShared, kCompute, mk::Warpgroups<Multiply, 0, kConsumers, 0>,
-                               mk::Lanes<Load, 4 * kConsumers, 1, 0>>>;
+                               mk::Lanes<4 * kConsumers, 0, mk::Lane<Load>>>>;
 
 MK_KERNEL(fixed_ag_gemm, Grid, Globals)
 

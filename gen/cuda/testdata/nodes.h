@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NODES_ABI 0x1d0f187c7df01febull /* hash of the plan and of the runtime; equal on all ranks */
-#define NODES_HEAP_BYTES 512768ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define NODES_ABI 0xe4dcd0a90d7117eaull /* hash of the plan and of the runtime; equal on all ranks */
+#define NODES_HEAP_BYTES 513024ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define NODES_WORLD 6
 #define NODES_NODES 2
 #define NODES_M_MAX 500 /* and no other */

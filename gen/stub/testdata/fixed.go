@@ -35,7 +35,7 @@ static void call_close(void* f, fixed* kernel) { ((void (*)(fixed*))f)(kernel); 
 import "C"
 
 // Kernel is what a world must provide for fixed; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0xe3dc0c9472b85c7e, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0x71435f90a857de64, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.

@@ -10,12 +10,17 @@ namespace mk {
 // Where a role program runs: CTA `cta` of the `ctas` of its kind, `unit` of the role's warps or warpgroups in that CTA.
 struct Where { int cta, ctas, unit; };
 
-// One lane of each of `Count` warps from warp `First` (a multiple of 4). Registers: per thread, 0 leaves them as they are.
-template <class Role, int First, int Count, int Registers = 0>
-struct Lanes {
+// One lane of each of `Count` warps runs Role.
+template <class Role, int Count = 1>
+struct Lane {
   using Program = Role;
-  static constexpr int kFirstWarp = First, kUnits = Count, kWarps = (Count + 3) / 4 * 4, kRegisters = Registers;
-  static constexpr bool kOneLane = true;
+  static constexpr int kUnits = Count;
+};
+
+// Lanes side by side in warps from `First` (a multiple of 4). Registers: per thread, 0 leaves them as they are.
+template <int First, int Registers, class... OneLanes>
+struct Lanes {
+  static constexpr int kFirstWarp = First, kRegisters = Registers, kWarps = ((OneLanes::kUnits + ...) + 3) / 4 * 4;
   static_assert(First % 4 == 0, "registers are reallocated by whole warpgroups");
 };
 

@@ -24,13 +24,21 @@ class Launch {
     for (int cta = 0; cta < ctas; ++cta, ++ctas_) {
       auto shared = std::make_shared<Shared>();
       shared->init();
-      (start_role<Roles>(globals, shared, cta, ctas), ...);
+      (start_role(Roles{}, globals, shared, cta, ctas), ...);
     }
   }
+  template <int First, int Registers, class... OneLanes, class Globals, class Shared>
+  void start_role(Lanes<First, Registers, OneLanes...>, const Globals& globals, std::shared_ptr<Shared> shared, int cta, int ctas) {
+    (start_units<typename OneLanes::Program>(OneLanes::kUnits, globals, shared, cta, ctas), ...);
+  }
+  template <class Role, int First, int Count, int Registers, class Globals, class Shared>
+  void start_role(Warpgroups<Role, First, Count, Registers>, const Globals& globals, std::shared_ptr<Shared> shared, int cta, int ctas) {
+    start_units<Role>(Count, globals, shared, cta, ctas);
+  }
   template <class Role, class Globals, class Shared>
-  void start_role(const Globals& globals, std::shared_ptr<Shared> shared, int cta, int ctas) {
-    for (int unit = 0; unit < Role::kUnits; ++unit)
-      threads_.emplace_back([&globals, shared, cta, ctas, unit] { Role::Program::run(globals, *shared, Where{cta, ctas, unit}); });
+  void start_units(int units, const Globals& globals, std::shared_ptr<Shared> shared, int cta, int ctas) {
+    for (int unit = 0; unit < units; ++unit)
+      threads_.emplace_back([&globals, shared, cta, ctas, unit] { Role::run(globals, *shared, Where{cta, ctas, unit}); });
   }
   std::vector<std::thread> threads_;
   uint32_t ctas_ = 0;

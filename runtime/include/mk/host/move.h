@@ -49,10 +49,13 @@ void store(const Tensor& view, const TileT& tile, int row, int column) {
 template <int Pending>
 void store_wait_read() { stores.read_until(Pending); }
 
-inline void store_wait_complete() {
-  stores.read_until(0);
-  for (auto& one : stores.unwritten) one.write();
-  stores.unwritten.clear();
+template <int Pending>
+void store_wait_complete() {
+  while (stores.unwritten.size() + stores.unread.size() > Pending) {
+    if (stores.unwritten.empty()) stores.read_until(stores.unread.size() - 1);
+    stores.unwritten.front().write();
+    stores.unwritten.pop_front();
+  }
 }
 
 inline thread_local std::deque<std::atomic<bool>*> unfenced_tiles;  // written by this thread

@@ -9,21 +9,39 @@ MK_DEVICE void set_registers() {
   else if constexpr (Registers > 0) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
+template <class Globals, class Shared>
+MK_DEVICE void run_lanes(const Globals&, Shared&, Where, int) {}
+
+template <class Globals, class Shared, class Lane, class... Rest>
+MK_DEVICE void run_lanes(const Globals& globals, Shared& shared, Where at, int warp) {
+  if (warp < Lane::kUnits) {
+    if (threadIdx.x % 32 == 0) Lane::Program::run(globals, shared, Where{at.cta, at.ctas, warp});
+  } else {
+    run_lanes<Globals, Shared, Rest...>(globals, shared, at, warp - Lane::kUnits);
+  }
+}
+
+template <int First, int Registers, class... OneLanes, class Globals, class Shared>
+MK_DEVICE void run_role(Lanes<First, Registers, OneLanes...>, const Globals& globals, Shared& shared, Where at, int warp) {
+  run_lanes<Globals, Shared, OneLanes...>(globals, shared, at, warp);
+}
+
+template <class Role, int First, int Count, int Registers, class Globals, class Shared>
+MK_DEVICE void run_role(Warpgroups<Role, First, Count, Registers>, const Globals& globals, Shared& shared, Where at, int warp) {
+  Role::run(globals, shared, Where{at.cta, at.ctas, warp / 4});
+}
+
 template <int Entry, class Globals, class Shared>
-MK_DEVICE void run_roles(const Globals&, Shared&, int, int) {}
+MK_DEVICE void run_roles(const Globals&, Shared&, Where) {}
 
 template <int Entry, class Globals, class Shared, class Role, class... Rest>
-MK_DEVICE void run_roles(const Globals& globals, Shared& shared, int cta, int ctas) {
+MK_DEVICE void run_roles(const Globals& globals, Shared& shared, Where at) {
   const int warp = int(threadIdx.x) / 32 - Role::kFirstWarp;
   if (warp >= 0 && warp < Role::kWarps) {
     set_registers<Role::kRegisters, Entry>();
-    if constexpr (Role::kOneLane) {
-      if (warp < Role::kUnits && threadIdx.x % 32 == 0) Role::Program::run(globals, shared, Where{cta, ctas, warp});
-    } else {
-      Role::Program::run(globals, shared, Where{cta, ctas, warp / 4});
-    }
+    run_role(Role{}, globals, shared, at, warp);
   } else {
-    run_roles<Entry, Globals, Shared, Rest...>(globals, shared, cta, ctas);
+    run_roles<Entry, Globals, Shared, Rest...>(globals, shared, at);
   }
 }
 
@@ -36,7 +54,7 @@ MK_DEVICE void run_cta(Ctas<Shared, Count, Roles...>, const Globals& globals, ui
     fence_async_shared();
   }
   __syncthreads();
-  run_roles<Entry, Globals, Shared, Roles...>(globals, shared, cta, Count);
+  run_roles<Entry, Globals, Shared, Roles...>(globals, shared, Where{cta, Count, 0});
 }
 
 template <int Entry, class Globals>

@@ -23,9 +23,10 @@ MK_DEVICE void store(const Tensor& view, const TileT& tile, int row, int column)
 template <int Pending>
 MK_DEVICE void store_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory"); }
 
-// Until all stores of this thread are written; a signal given after this announces them.
+// Until all but the last `Pending` stores of this thread are written; a signal given after this announces them.
+template <int Pending>
 MK_DEVICE void store_wait_complete() {
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 

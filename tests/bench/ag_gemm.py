@@ -1,0 +1,129 @@
+"""AllGather+GEMM against cuBLAS and NCCL, and PyTorch symmetric memory, in one run.
+
+torchrun --nproc-per-node=W tests/bench/ag_gemm.py NAME FOLDER RESULT.json M [M ...]
+NAME: a generated kernel for W ranks (out/NAME); FOLDER: its lib*.sm_90a.so and libmkrt.so.
+Each timed launch has inputs of its own, in rotation; the ranks meet before each. A time is the median over launches of the
+slowest rank, the ways taken in turns. Results are compared with cuBLAS on the gathered A; outputs start as NaN.
+"""
+import json
+import os
+import platform
+import re
+import statistics
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric
+
+from world import Kernel
+
+ROUNDS, LAUNCHES, SETS, LINK = 4, 10, 3, 330e9  # LINK: bytes a second a GPU sends to its peers, docs/performance.md
+
+
+def main():
+    name, folder, result, sizes = sys.argv[1], sys.argv[2], sys.argv[3], [int(m) for m in sys.argv[4:]]
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    header = f"{os.path.dirname(__file__)}/../../out/{name}/{name}.h"
+    n, k = (int(re.search(rf"_{x} (\d+)", open(header).read()).group(1)) for x in "NK")
+
+    def all_gather(blob):
+        blobs = [None] * world
+        dist.all_gather_object(blobs, blob)
+        return blobs
+
+    kernel = Kernel(name, header, folder, rank, world, rank, all_gather)
+    rows = [measure(kernel, m, n, k, rank, world) for m in sizes]
+    kernel.check()
+    if rank == 0:
+        machine = {"gpu": torch.cuda.get_device_name(), "gpus": world, "cuda": torch.version.cuda, "torch": torch.__version__,
+                   "nccl": ".".join(map(str, torch.cuda.nccl.version())), "driver": driver(), "cpu": platform.machine()}
+        command = f"torchrun --nproc-per-node={world} tests/bench/ag_gemm.py {name} build/bench RESULT.json {' '.join(map(str, sizes))}"
+        json.dump({"kernel": name, "machine": machine, "command": command, "rows": rows}, open(result, "w"), indent=1)
+    kernel.close()
+    dist.destroy_process_group()
+
+
+def driver():
+    line = open("/proc/driver/nvidia/version").readline() if os.path.exists("/proc/driver/nvidia/version") else ""
+    found = re.search(r"(\d+\.\d+\.\d+)", line)
+    return found.group(1) if found else "unknown"
+
+
+def measure(kernel, m, n, k, rank, world):
+    share = m // world
+    random = lambda *shape: torch.rand(*shape, device="cuda", dtype=torch.bfloat16) * 2 - 1
+    a = [random(share, k) for _ in range(SETS)]
+    b = [random(n, k) for _ in range(SETS)]
+    out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+    gathered = torch.empty(m, k, device="cuda", dtype=torch.bfloat16)
+    stream = torch.cuda.current_stream().cuda_stream
+    meet = torch.zeros(1, device="cuda")
+
+    def ours(i):
+        kernel.launch(a[i], b[i], out, m, stream)
+
+    def gemm(i):
+        torch.matmul(gathered, b[i].t(), out=out)
+
+    def gather(i):
+        dist.all_gather_into_tensor(gathered, a[i]) if world > 1 else gathered.copy_(a[i])
+
+    def library(i):
+        gather(i)
+        gemm(i)
+
+    ways = {"mkgen": ours, "gemm": gemm}
+    if world > 1:
+        ways |= {"gather": gather, "nccl_cublas": library}
+        group = dist.group.WORLD.group_name
+        symmetric.enable_symm_mem_for_group(group)
+
+        def torch_fused(i):
+            _, (c,) = torch.ops.symm_mem.fused_all_gather_matmul(a[i], [b[i].t()], 0, group)
+            return c
+
+        ways["torch_symmetric"] = torch_fused
+    errors = {}
+    for way, run in ways.items():
+        if way in ("gemm", "gather"):
+            continue
+        worst = 0.0
+        for i in range(SETS):
+            out.fill_(float("nan"))
+            c = run(i)
+            c = (out if c is None else c).clone()
+            library(i)
+            worst = max(worst, ((c.float() - out.float()).norm() / out.float().norm()).item())
+        errors[way] = worst
+        assert worst < 1e-2, f"{way}: relative error {worst}"
+    times = {way: [] for way in ways}
+    for _ in range(ROUNDS):
+        for way, run in ways.items():
+            run(0)
+            marks = []
+            for i in range(LAUNCHES):
+                if world > 1:
+                    dist.all_reduce(meet)
+                torch.cuda._sleep(200_000)  # the host runs ahead, so that its launches are not in the time
+                marks.append([torch.cuda.Event(enable_timing=True) for _ in range(2)])
+                marks[-1][0].record()
+                run(i % SETS)
+                marks[-1][1].record()
+            torch.cuda.synchronize()
+            took = torch.tensor([start.elapsed_time(end) for start, end in marks], device="cuda")
+            if world > 1:
+                dist.all_reduce(took, op=dist.ReduceOp.MAX)
+            times[way] += took.tolist()
+    row = {"m": m, "n": n, "k": k, "ms": {way: round(statistics.median(t), 4) for way, t in times.items()},
+           "spread": {way: round((max(t) - min(t)) / statistics.median(t), 3) for way, t in times.items()}, "relative_error": errors}
+    row["bound_ms"] = round(max(row["ms"]["gemm"], 1e3 * (world - 1) * share * k * 2 / LINK), 4)
+    if rank == 0:
+        print(json.dumps(row), flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    main()
