@@ -1,5 +1,6 @@
-// AllGather+GEMM by one thread a rank, with the protocol of the generated kernels: entered words as credit, arrival flags
-// set to the epoch, gather buffers by epoch parity. MK_FAULT plants one fault, on rank 1 unless it says otherwise:
+// AllGather+GEMM by one thread a rank, with the protocol of the generated kernels: entered words as credit, arrival
+// flags set to the epoch, gather buffers by epoch parity. MK_FAULT plants one fault, on rank 1 unless it says
+// otherwise:
 //   drop_wait   (all ranks) computes without waiting for the peers' shards
 //   stale       computes from the buffer of the launch before
 //   no_signal   never tells that its shard has arrived
@@ -31,7 +32,9 @@ constexpr int kWorld = FAKE_WORLD;
 constexpr int64_t kN = FAKE_N, kK = FAKE_K;
 
 template <class Word> Word load(Word& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
-template <class Word> void store(Word& word, Word value) { std::atomic_ref(word).store(value, std::memory_order_release); }
+template <class Word> void store(Word& word, Word value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
 
 float value(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 uint16_t rounded(float f) {
@@ -48,7 +51,9 @@ struct fake {
   std::string fault;
 
   mk::Control& control(int r) { return *static_cast<mk::Control*>(view.heap[r]); }
-  uint32_t& arrival(int at, int from) { return reinterpret_cast<uint32_t*>(static_cast<char*>(view.heap[at]) + 1280)[from]; }
+  uint32_t& arrival(int at, int from) {
+    return reinterpret_cast<uint32_t*>(static_cast<char*>(view.heap[at]) + 1280)[from];
+  }
   uint16_t* gathered(int at, uint32_t epoch) {
     return reinterpret_cast<uint16_t*>(static_cast<char*>(view.heap[at]) + 2048) + (epoch & 1) * FAKE_M_MAX * kK;
   }
@@ -166,7 +171,11 @@ struct fake {
 extern "C" {
 
 uint64_t fake_abi(void) { return FAKE_ABI; }
-const char* fake_target(void) { return "host"; }
+// MK_FAKE_TARGET=sm_90a: for the fake CUDA driver, whose device memory is host memory.
+const char* fake_target(void) {
+  const char* target = std::getenv("MK_FAKE_TARGET");
+  return target ? target : "host";
+}
 
 int fake_open(const mk_view* view, fake** kernel, char*, size_t) {
   const char* fault = std::getenv("MK_FAULT");
