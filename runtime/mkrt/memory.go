@@ -10,7 +10,8 @@ import (
 	"unsafe"
 )
 
-// Alloc returns device memory of this many bytes, 256-byte aligned, with undefined contents; Free or Close releases it.
+// Alloc returns device memory of this many bytes, 256-byte aligned, with undefined contents; Free releases it. It may wait for
+// launches on the same device, so that ranks that share one allocate before they launch.
 func (w *World) Alloc(bytes int) (Ptr, error) {
 	if bytes < 0 {
 		return 0, errorf(Invalid, "cannot allocate %d bytes", bytes)

@@ -64,6 +64,7 @@ func TestTCP(t *testing.T) {
 }
 
 func TestTCPNamesWhoIsMissing(t *testing.T) {
+	t.Parallel()
 	ranks := tcpWorld(4, freeAddr(t))
 	ranks[2] = nil
 	_, errs := gather(within(t), ranks, 0)
@@ -75,6 +76,7 @@ func TestTCPNamesWhoIsMissing(t *testing.T) {
 }
 
 func TestTCPWithoutRank0(t *testing.T) {
+	t.Parallel()
 	addr := freeAddr(t)
 	_, err := TCP(1, 2, addr, secret).AllGather(within(t), nil)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "rank 0 at "+addr) {
@@ -83,6 +85,7 @@ func TestTCPWithoutRank0(t *testing.T) {
 }
 
 func TestTCPWrongSecret(t *testing.T) {
+	t.Parallel()
 	ranks := tcpWorld(3, freeAddr(t))
 	ranks[1].(*tcp).secret = []byte("another secret")
 	_, errs := gather(within(t), ranks, 0)
@@ -101,6 +104,7 @@ func TestTCPWrongSecret(t *testing.T) {
 
 // A peer that skips the check of rank 0's proof and goes on without the secret is not taken in.
 func TestTCPForgedGreeting(t *testing.T) {
+	t.Parallel()
 	addr := freeAddr(t)
 	rank0 := make(chan error, 1)
 	go func() {
@@ -171,6 +175,7 @@ func TestTCPStrangers(t *testing.T) {
 }
 
 func TestTCPWorldsDiffer(t *testing.T) {
+	t.Parallel()
 	ranks := tcpWorld(3, freeAddr(t))
 	ranks[2].(*tcp).world = 4
 	_, errs := gather(within(t), ranks, 0)

@@ -14,6 +14,7 @@ import (
 // A member is one rank of a group: a goroutine's world, with a kernel opened and inputs for one launch.
 type member struct {
 	rank     int
+	cfg      mkrt.Config
 	world    *mkrt.World
 	instance Instance
 	series   *series
@@ -38,29 +39,36 @@ func (p place) group(row shapes.Row, k kernel, m int, timeout time.Duration, f f
 	return errors.Join(errs...)
 }
 
-func run(cfg mkrt.Config, row shapes.Row, k kernel, m int, f func(r *member) error) (err error) {
+func run(cfg mkrt.Config, row shapes.Row, k kernel, m int, f func(r *member) error) error {
 	world, err := mkrt.Join(context.Background(), cfg, k.Kernel)
 	if err != nil {
 		return err
 	}
 	defer world.Close()
-	defer func() {
-		if err != nil {
-			world.Abort(err.Error())
-		}
-	}()
-	r := &member{rank: cfg.Rank, world: world, series: &series{task: Task{Seed: 1}, row: row, world: world, m: m}}
-	if r.instance, err = k.open(world); err != nil {
+	instance, err := k.open(world)
+	if err != nil {
 		return err
 	}
-	defer func() { r.instance.Close() }()
-	if r.args, err = r.series.prepare(r.series.product(0)); err != nil {
+	defer instance.Close()
+	stream, err := world.NewStream()
+	if err != nil {
 		return err
 	}
-	if r.args.Stream, err = world.NewStream(); err != nil {
-		return err
+	defer world.FreeStream(stream)
+	r := &member{cfg.Rank, cfg, world, instance, &series{task: Task{Seed: 1, Launches: 1}, row: row, world: world, m: m}, Args{}}
+	defer r.series.free()
+	err = r.series.prepareAll(stream)
+	if err == nil {
+		err = barrier(cfg)
 	}
-	return f(r)
+	if err == nil {
+		r.args = r.series.args[0]
+		err = f(r)
+	}
+	if err != nil {
+		world.Abort(err.Error())
+	}
+	return err
 }
 
 // launch launches and waits. On the host target an aborted launch may tell of it itself.
@@ -76,5 +84,5 @@ func (r *member) right() error {
 	if err := r.launch(r.args); err != nil {
 		return err
 	}
-	return r.series.check(0, r.args, 1)
+	return r.series.check(0, r.args)
 }

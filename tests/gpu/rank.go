@@ -31,55 +31,100 @@ type Outcome struct {
 const maxDelay = 20 * time.Millisecond
 
 // run is one rank's part of a task. It returns an outcome for every M.
+//
+// Everything that may wait for the device (allocations, copies, loading the kernel) comes before the first launch of any
+// rank or after this rank's last one: ranks that share a GPU would otherwise wait for each other's kernels, which wait for
+// theirs.
 func (t Task) run(cfg mkrt.Config) []Outcome {
-	row, kernel, err := rowOf(t.Kernel)
-	var outcomes []Outcome
-	fail := func(err error) []Outcome {
-		for _, m := range t.Ms[len(outcomes):] {
-			outcomes = append(outcomes, Outcome{M: m, Error: err.Error()})
+	outcomes := make([]Outcome, len(t.Ms))
+	for i, m := range t.Ms {
+		outcomes[i].M = m
+	}
+	if err := t.launch(cfg, outcomes); err != nil {
+		for i := range outcomes {
+			if outcomes[i].Error == "" {
+				outcomes[i].Error = err.Error()
+			}
 		}
-		return outcomes
-	}
-	if err != nil {
-		return fail(err)
-	}
-	world, err := mkrt.Join(context.Background(), cfg, kernel.Kernel)
-	if err != nil {
-		return fail(err)
-	}
-	defer world.Close()
-	instance, err := kernel.open(world)
-	if err != nil {
-		world.Abort(err.Error())
-		return fail(err)
-	}
-	defer instance.Close()
-	stream, err := world.NewStream()
-	if err != nil {
-		world.Abort(err.Error())
-		return fail(err)
-	}
-	defer world.FreeStream(stream)
-	for _, m := range t.Ms {
-		s := series{task: t, row: row, world: world, m: m}
-		norm, err := s.run(instance, stream)
-		if err != nil { // the peers must not wait for launches that will not come
-			world.Abort(err.Error())
-			return fail(err)
-		}
-		outcomes = append(outcomes, Outcome{M: m, Norm: norm})
 	}
 	return outcomes
 }
 
+func (t Task) launch(cfg mkrt.Config, outcomes []Outcome) error {
+	row, kernel, err := rowOf(t.Kernel)
+	if err != nil {
+		return err
+	}
+	world, err := mkrt.Join(context.Background(), cfg, kernel.Kernel)
+	if err != nil {
+		return err
+	}
+	defer world.Close()
+	instance, err := kernel.open(world)
+	if err != nil {
+		return err
+	}
+	defer instance.Close()
+	stream, err := world.NewStream()
+	if err != nil {
+		return err
+	}
+	defer world.FreeStream(stream)
+	all := make([]*series, len(t.Ms))
+	for i, m := range t.Ms {
+		all[i] = &series{task: t, row: row, world: world, m: m}
+		defer all[i].free()
+	}
+	if err := launchAll(all, cfg, instance, stream); err != nil {
+		world.Abort(err.Error()) // the peers must not wait for launches that will not come
+		return err
+	}
+	for i, s := range all {
+		if err := s.checkAll(); err != nil {
+			outcomes[i].Error = err.Error()
+		}
+		outcomes[i].Norm = s.norm
+	}
+	return nil
+}
+
+func launchAll(all []*series, cfg mkrt.Config, instance Instance, stream mkrt.Stream) error {
+	for _, s := range all {
+		if err := s.prepareAll(stream); err != nil {
+			return err
+		}
+	}
+	if err := barrier(cfg); err != nil {
+		return err
+	}
+	for _, s := range all {
+		if err := s.launchAll(instance, stream); err != nil {
+			return fmt.Errorf("M = %d: %w", s.m, err)
+		}
+	}
+	return nil
+}
+
+// barrier waits until all ranks have come to it.
+func barrier(cfg mkrt.Config) error {
+	if cfg.World == 1 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, err := cfg.Exchange.AllGather(ctx, nil)
+	return err
+}
+
 // series is launches back to back with one M.
 type series struct {
-	task    Task
-	row     shapes.Row
-	world   *mkrt.World
-	m       int
-	buffers []mkrt.Ptr // to be freed
-	norm    float64    // the worst so far
+	task   Task
+	row    shapes.Row
+	world  *mkrt.World
+	m      int
+	args   []Args
+	memory []mkrt.Ptr
+	norm   float64 // the worst
 }
 
 // product names the inputs of a launch: A is the same matrix on all ranks, which have a shard of it each.
@@ -88,44 +133,49 @@ func (s *series) product(launch int) check.Product {
 	return check.Product{M: s.m, N: s.row.N, K: s.row.K, SeedA: seed, SeedB: seed + 1 + uint64(s.world.Rank())}
 }
 
-func (s *series) run(instance Instance, stream mkrt.Stream) (norm float64, err error) {
-	defer func() {
-		for _, p := range s.buffers {
-			s.world.Free(p)
+func (s *series) prepareAll(stream mkrt.Stream) error {
+	for i := range s.task.Launches {
+		a, err := s.prepare(s.product(i))
+		if err != nil {
+			return err
 		}
-	}()
-	args := make([]Args, s.task.Launches)
-	for i := range args {
-		if args[i], err = s.prepare(s.product(i)); err != nil {
-			return 0, err
-		}
-		args[i].Stream = stream
+		a.Stream = stream
+		s.args = append(s.args, a)
 	}
-	random := rand.New(rand.NewPCG(s.task.Seed, uint64(s.m*s.world.Size()+s.world.Rank())))
-	time.Sleep(time.Duration(random.Int64N(int64(maxDelay))))
-	for i, a := range args {
+	return nil
+}
+
+func (s *series) launchAll(instance Instance, stream mkrt.Stream) error {
+	time.Sleep(time.Duration(s.random(0) % uint64(maxDelay)))
+	for i, a := range s.args {
 		if err := instance.Launch(a); err != nil {
-			return 0, fmt.Errorf("launch %d: %w", i+1, err)
+			return fmt.Errorf("launch %d: %w", i+1, err)
 		}
 	}
-	if err := s.world.Sync(stream); err != nil {
-		return 0, err
-	}
-	for i, a := range args {
-		if err := s.check(i, a, random.Uint64()); err != nil {
-			return 0, fmt.Errorf("launch %d of %d: %w", i+1, len(args), err)
+	return s.world.Sync(stream)
+}
+
+func (s *series) checkAll() error {
+	for i, a := range s.args {
+		if err := s.check(i, a); err != nil {
+			return fmt.Errorf("launch %d of %d: %w", i+1, len(s.args), err)
 		}
 	}
-	return s.norm, nil
+	return nil
+}
+
+// random differs from rank to rank, and from use to use.
+func (s *series) random(use int) uint64 {
+	return rand.NewPCG(s.task.Seed+uint64(use), uint64(s.m*s.world.Size()+s.world.Rank())).Uint64()
 }
 
 // check compares the C of a launch with the reference, and keeps the worst norm.
-func (s *series) check(launch int, a Args, sample uint64) error {
+func (s *series) check(launch int, a Args) error {
 	c := check.Guarded(s.m * s.row.N)
 	if err := s.world.CopyOut(raw(c), a.C-2*check.GuardLen); err != nil {
 		return err
 	}
-	result := s.product(launch).Check(c, sample)
+	result := s.product(launch).Check(c, s.random(1+launch))
 	s.norm = max(s.norm, result.Norm)
 	return result.Err()
 }
@@ -153,8 +203,15 @@ func (s *series) put(data []uint16) (mkrt.Ptr, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.buffers = append(s.buffers, p)
+	s.memory = append(s.memory, p)
 	return p, s.world.CopyIn(p, raw(data))
+}
+
+// free is for after the last launch of this rank.
+func (s *series) free() {
+	for _, p := range s.memory {
+		s.world.Free(p)
+	}
 }
 
 // raw is the bytes of bfloat16s.

@@ -134,7 +134,7 @@ func otherKernel(p place, row shapes.Row, k kernel) error {
 func (p place) wrongLibrary(row shapes.Row, k kernel, path, word string) error {
 	return p.group(row, k, 7, p.Timeout, func(r *member) error {
 		_, err := k.open(r.world, path)
-		if err := expect(err, mkrt.ErrMismatch, path, word); err != nil {
+		if err := errors.Join(expect(err, mkrt.ErrMismatch, path, word), barrier(r.cfg)); err != nil {
 			return err
 		}
 		return r.right()
@@ -215,7 +215,7 @@ func threadsChange(p place, row shapes.Row, k kernel) error {
 		if err := elsewhere(func() error { return r.world.Sync(r.args.Stream) }); err != nil {
 			return err
 		}
-		return elsewhere(func() error { return r.series.check(0, r.args, 1) })
+		return elsewhere(func() error { return r.series.check(0, r.args) })
 	})
 }
 
