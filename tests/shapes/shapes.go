@@ -16,7 +16,7 @@ type Row struct {
 	Stages     int
 	ChunkRows  int
 	ChunkCols  int
-	IntraComm  int   // CTAs; 0 in a world of 1
+	IntraComm  int   // CTAs of their own; 0: beside compute
 	Share      int   // ranks that fit one GPU together: each takes SMs / Share, less IntraComm for compute
 	Ms         []int // rows of the gathered A, one set of launches each
 	Fixed      bool  // M is Ms[0] in the spec, instead of dynamic up to the largest

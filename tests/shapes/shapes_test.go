@@ -63,6 +63,8 @@ func TestTableCovers(t *testing.T) {
 		cases["several tile rows in a chunk"] = cases["several tile rows in a chunk"] || r.ChunkRows > r.TileM
 		cases["several slabs"] = cases["several slabs"] || r.World > 1 && r.K > r.ChunkCols
 		cases["narrower last slab"] = cases["narrower last slab"] || r.World > 1 && r.K > r.ChunkCols && r.K%r.ChunkCols != 0
+		cases["communication beside compute"] = cases["communication beside compute"] || r.World > 1 && r.IntraComm == 0
+		cases["communication CTAs"] = cases["communication CTAs"] || r.IntraComm > 0
 		cases["fixed M"] = cases["fixed M"] || r.Fixed
 		for _, m := range r.Ms {
 			cases["M = 0"] = cases["M = 0"] || m == 0 && r.World > 1
@@ -81,7 +83,7 @@ func TestTableCovers(t *testing.T) {
 			t.Errorf("no row has tile %v", tile)
 		}
 	}
-	for _, c := range []string{"several tile rows in a chunk", "several slabs", "narrower last slab", "fixed M", "M = 0", "M below the world", "M not divisible", "8192 tokens, 4 ranks"} {
+	for _, c := range []string{"several tile rows in a chunk", "several slabs", "narrower last slab", "fixed M", "M = 0", "M below the world", "M not divisible", "8192 tokens, 4 ranks", "communication beside compute", "communication CTAs"} {
 		if !cases[c] {
 			t.Errorf("no row has: %s", c)
 		}

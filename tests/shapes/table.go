@@ -2,7 +2,8 @@ package shapes
 
 // Table holds every row. Between them: worlds 1 to 8; M of 0, 1, less than the world, around a tile and not divisible by
 // the world; N and K below, at and beyond a tile and not multiples of it; every tile; chunks of one to three tile rows and
-// of one to several slabs, the last one narrower; 2 to 8 stages; 1 to 8 communication CTAs.
+// of one to several slabs, the last one narrower; 2 to 8 stages; communication beside compute and in 1 to 8 CTAs of
+// its own.
 var Table = []Row{
 	{World: 1, N: 8, K: 8, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
@@ -11,40 +12,42 @@ var Table = []Row{
 
 	{World: 2, N: 200, K: 72, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, IntraComm: 1, Share: 2,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
-	{World: 2, N: 256, K: 1024, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, IntraComm: 2, Share: 2,
+	{World: 2, N: 256, K: 1024, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, Share: 2,
 		Ms: []int{129, 300}},
 	{World: 2, N: 64, K: 64, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, IntraComm: 1, Share: 2,
 		Ms: []int{0}, Fixed: true, NameSuffix: "_m0"},
 
 	{World: 3, N: 200, K: 328, TileM: 128, TileN: 128, Stages: 3, ChunkRows: 256, ChunkCols: 128, IntraComm: 2, Share: 3,
 		Ms: []int{0, 1, 2, 7, 129, 1000}},
-	{World: 3, N: 264, K: 64, TileM: 64, TileN: 192, Stages: 4, ChunkRows: 128, ChunkCols: 64, IntraComm: 1, Share: 3,
+	{World: 3, N: 264, K: 64, TileM: 64, TileN: 192, Stages: 4, ChunkRows: 128, ChunkCols: 64, Share: 3,
 		Ms: []int{2, 127, 1000}},
 
 	{World: 4, N: 264, K: 520, TileM: 128, TileN: 192, Stages: 4, ChunkRows: 128, ChunkCols: 256, IntraComm: 4, Share: 4,
 		Ms: []int{0, 1, 3, 7, 127, 128, 129, 600}},
-	{World: 4, N: 2056, K: 72, TileM: 128, TileN: 256, Stages: 2, ChunkRows: 256, ChunkCols: 128, IntraComm: 2, Share: 4,
+	{World: 4, N: 2056, K: 72, TileM: 128, TileN: 256, Stages: 2, ChunkRows: 256, ChunkCols: 128, Share: 4,
 		Ms: []int{128, 500}},
 	{World: 4, N: 256, K: 1024, TileM: 128, TileN: 128, Stages: 5, ChunkRows: 128, ChunkCols: 192, IntraComm: 3, Share: 4,
 		Ms: []int{301}, Fixed: true},
 
-	{World: 5, N: 256, K: 64, TileM: 128, TileN: 128, Stages: 6, ChunkRows: 384, ChunkCols: 64, IntraComm: 1, Share: 5,
+	{World: 5, N: 256, K: 64, TileM: 128, TileN: 128, Stages: 6, ChunkRows: 384, ChunkCols: 64, Share: 5,
 		Ms: []int{4, 127, 129, 2501}},
-	{World: 6, N: 200, K: 520, TileM: 64, TileN: 256, Stages: 3, ChunkRows: 64, ChunkCols: 576, IntraComm: 2, Share: 6,
+	{World: 6, N: 200, K: 520, TileM: 64, TileN: 256, Stages: 3, ChunkRows: 64, ChunkCols: 576, Share: 6,
 		Ms: []int{5, 128, 800}},
 	{World: 7, N: 8, K: 328, TileM: 64, TileN: 64, Stages: 8, ChunkRows: 64, ChunkCols: 128, IntraComm: 1, Share: 7,
 		Ms: []int{0, 1, 6, 128, 1000}},
 
 	{World: 8, N: 200, K: 328, TileM: 64, TileN: 128, Stages: 2, ChunkRows: 192, ChunkCols: 192, IntraComm: 1, Share: 8,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
-	{World: 8, N: 2048, K: 64, TileM: 128, TileN: 256, Stages: 3, ChunkRows: 128, ChunkCols: 64, IntraComm: 2, Share: 8,
+	{World: 8, N: 2048, K: 64, TileM: 128, TileN: 256, Stages: 3, ChunkRows: 128, ChunkCols: 64, Share: 8,
 		Ms: []int{8, 511}},
-	{World: 8, N: 264, K: 8, TileM: 128, TileN: 192, Stages: 2, ChunkRows: 128, ChunkCols: 64, IntraComm: 1, Share: 8,
+	{World: 8, N: 264, K: 8, TileM: 128, TileN: 192, Stages: 2, ChunkRows: 128, ChunkCols: 64, Share: 8,
 		Ms: []int{1001}, Fixed: true},
 
-	{World: 4, N: 2048, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, IntraComm: 8, Share: 2,
+	{World: 4, N: 2048, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, Share: 2,
 		Ms: []int{8192, 8191}, Large: true},
-	{World: 2, N: 4096, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, IntraComm: 8, Share: 1,
+	{World: 4, N: 2048, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, IntraComm: 8, Share: 2,
+		Ms: []int{8192}, Fixed: true, Large: true, NameSuffix: "_comm8"},
+	{World: 2, N: 4096, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, Share: 1,
 		Ms: []int{8192}, Fixed: true, Large: true},
 	{World: 1, N: 8192, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, Share: 1,
 		Ms: []int{8192}, Fixed: true, Large: true},
