@@ -33,6 +33,9 @@ func write(out, path, pick string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.RemoveAll(filepath.Join(out, "specs")); err != nil { // rows that the table has no more
+		return err
+	}
 	args := []string{"-o", out}
 	var rows []shapes.Row
 	for _, r := range shapes.Table {
