@@ -87,14 +87,14 @@ func TestDiagnostics(t *testing.T) {
 		{"nothing left, by the senders", "[roles]\nintra_comm = 40\ninter_send = 100", nodes,
 			"f:12:1: roles.inter_send: 100 SMs leave none of 132 to compute; nearest legal value is 91"},
 
-		{"rows", "", []string{"max = 8192", "max = 2147483647"},
+		{"rows", "", []string{"max = 8192", "max = 2147483647", "k = 8192", "k = 1024"},
 			"f:4:23: problem.m.max: 2147483647 rows in chunks of 128 are more than 2147483647; nearest legal value is 2147483136"},
 		{"tiles", "", slices.Concat([]string{"n = 2048", "n = 1000000000", "k = 8192", "k = 8"}, huge),
 			"f:5:1: problem.n: 61035156250000 tiles are more than 2147483647; nearest legal value is 35072"},
 		{"flags", "[chunk]\ncols = 64", slices.Concat([]string{"n = 2048", "n = 8", "k = 8192", "k = 32768"}, huge),
 			"f:6:1: problem.k: 8000000000 runs of pieces are more than 1073741823; nearest legal value is 4352"},
 		{"gather bytes", "", slices.Concat([]string{"n = 2048", "n = 8", "k = 8192", "k = 2147483640"}, huge),
-			"f:6:1: problem.k: 262144000000000 runs of pieces are more than 1073741823; nearest legal value is 8704"},
+			"f:6:1: problem.k: 524288000000000 runs of pieces are more than 1073741823; nearest legal value is 4352"},
 		{"operand bytes", "", []string{"n = 2048", "n = 2147483640", "k = 8192", "k = 2147483640", "max = 8192", "max = 8"},
 			"f:5:1: problem.n: B or C takes 9223371968135299200 bytes, more than can be addressed (140737488355328); nearest legal value is 32768"},
 	} {
@@ -145,21 +145,21 @@ func TestDefaults(t *testing.T) {
 		roles      Roles
 	}{
 		{"wide", "", nil,
-			Tile{128, 256, 64, 4, 2, 1, 8, 16}, Chunk{128, 512, 16, 256, 16, 4, 1, 16, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 256, 64, 4, 2, 1, 8, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"own SMs", "[roles]\nintra_comm=8", nil,
-			Tile{128, 256, 64, 4, 2, 2, 8, 16}, Chunk{128, 512, 32, 256, 8, 2, 1, 16, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2}},
+			Tile{128, 256, 64, 4, 2, 2, 8, 16}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2}},
 		{"narrow", "", []string{"n = 2048", "n = 72"},
-			Tile{128, 128, 64, 6, 2, 1, 1, 16}, Chunk{128, 512, 16, 256, 16, 4, 1, 16, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 128, 64, 6, 2, 1, 1, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"middling, short", "", []string{"n = 2048", "n = 136", "k = 8192", "k = 328"},
-			Tile{128, 192, 64, 4, 2, 2, 1, 16}, Chunk{128, 384, 32, 128, 12, 4, 1, 1, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 192, 64, 4, 2, 2, 1, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 2, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"small", "[tile]\nm = 64\n[chunk]\nrows=192\ncols=64", []string{"n = 2048", "n = 8", "max = 8192", "max = 1030"},
-			Tile{64, 64, 64, 6, 1, 2, 1, 5}, Chunk{192, 64, 64, 64, 3, 3, 3, 128, 2, 384}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{64, 64, 64, 6, 1, 2, 1, 5}, Chunk{192, 64, 64, 64, 3, 1, 3, 128, 2, 384}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"alone", "", []string{"gpus_per_node = 4", "gpus_per_node = 1"},
-			Tile{128, 256, 64, 4, 2, 2, 8, 64}, Chunk{128, 512, 32, 256, 8, 2, 1, 16, 64, 8192}, Roles{132, 132, 0, 0, 0, false, 6, 2}},
+			Tile{128, 256, 64, 4, 2, 2, 8, 64}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 64, 8192}, Roles{132, 132, 0, 0, 0, false, 6, 2}},
 		{"nodes", "[roles]\ncompute=20\nintra_comm=8", []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"},
-			Tile{128, 256, 64, 4, 2, 2, 8, 8}, Chunk{128, 512, 32, 256, 8, 2, 1, 16, 8, 1024}, Roles{132, 20, 8, 2, 0, false, 6, 2}},
+			Tile{128, 256, 64, 4, 2, 2, 8, 8}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 8, 1024}, Roles{132, 20, 8, 2, 0, false, 6, 2}},
 		{"no rows", "", []string{"{ dynamic = true, max = 8192 }", "0"},
-			Tile{128, 256, 64, 4, 2, 1, 8, 0}, Chunk{128, 512, 16, 256, 16, 4, 1, 16, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 256, 64, 4, 2, 1, 8, 0}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, diags := build(t, c.more, c.edits...)
@@ -189,8 +189,8 @@ func TestBudgetAndHeap(t *testing.T) {
 		t.Errorf("budget %+v, want %+v", p.Budget, want)
 	}
 	gather := int64(3 * 2048 * 8192 * 2)
-	want := []Buffer{{"control", 0, 512}, {"arrivals", 512, 4096}, {"written", 4608, 4096}, {"gather0", 8704, gather}, {"gather1", 8704 + gather, gather}}
-	if !slices.Equal(p.Heap, want) || p.HeapSize != 8704+2*gather {
+	want := []Buffer{{"control", 0, 512}, {"arrivals", 512, 8192}, {"written", 8704, 8192}, {"gather0", 16896, gather}, {"gather1", 16896 + gather, gather}}
+	if !slices.Equal(p.Heap, want) || p.HeapSize != 16896+2*gather {
 		t.Errorf("heap %+v of %d, want %+v", p.Heap, p.HeapSize, want)
 	}
 	p, _ = build(t, "[tile]\nm = 64", "gpus_per_node = 4", "gpus_per_node = 1")

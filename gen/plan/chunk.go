@@ -4,11 +4,12 @@ import "fmt"
 
 const (
 	chunkRows    = 128 // default; every legal tile.m divides it
-	chunkCols    = 512 // default: 128 KiB a signal, above the 64 KiB below which signals throttle a sender
+	chunkCols    = 256 // default: 64 KiB a signal; smaller ones throttle a sender, larger ones make the receiver wait
 	maxChunkRows = 1024
 	pieceBytes   = 16 * 1024 // of one bulk copy by an SM of intra_comm: 12 in flight fill its shared memory, 8 SMs a link
 	besideBytes  = 8 * 1024  // of one bulk copy beside compute: two in flight are what four stages leave room for
-	runBytes     = 32 * 1024 // moved by a lane before it counts them as written (two round trips to L2), so that many share a chunk
+	runBytes     = 64 * 1024 // moved by a lane before it counts them as written, which costs it two round trips to L2
+	besideRun    = 16 * 1024 // the same beside compute, where many lanes share a chunk so that it arrives soon
 	maxPieceRows = 256       // of a TMA box
 	maxPieceCols = 256
 )
@@ -27,16 +28,16 @@ func (b *builder) chunk() {
 	for c.Cols%c.PieceCols != 0 {
 		c.PieceCols /= 2
 	}
-	bytes := pieceBytes
+	bytes, run := pieceBytes, runBytes
 	if b.plan.Roles.Beside {
-		bytes = besideBytes
+		bytes, run = besideBytes, besideRun
 	}
 	c.PieceRows = min(bytes/(c.PieceCols*elementBytes), maxPieceRows)
 	for c.Rows%c.PieceRows != 0 {
 		c.PieceRows /= 2
 	}
 	c.Pieces = c.Rows / c.PieceRows * (c.Cols / c.PieceCols)
-	c.Run = max(1, runBytes/(c.PieceRows*c.PieceCols*elementBytes))
+	c.Run = max(1, run/(c.PieceRows*c.PieceCols*elementBytes))
 	for c.Pieces%c.Run != 0 {
 		c.Run--
 	}

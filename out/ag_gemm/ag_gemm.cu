@@ -11,20 +11,20 @@
 
 namespace ag_gemm_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xe4df48181378801cull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0x25dd5d8548ac3bc3ull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 4;
 constexpr int kMaxM = 8192, kN = 2048, kK = 8192;
 constexpr int kTileM = 128, kTileN = 256, kTileK = 64, kStages = 4, kConsumers = 2, kStaging = 1;
 constexpr int kTileColumns = 8, kDepth = mk::ceil_div(kK, kTileK);  // tiles across N, steps along K
-constexpr int kChunkRows = 128, kChunkColumns = 512, kChunkTileRows = 1;
-constexpr int kSlabs = 16, kShardChunks = 16;  // chunks across K, down the largest shard
+constexpr int kChunkRows = 128, kChunkColumns = 256, kChunkTileRows = 1;
+constexpr int kSlabs = 32, kShardChunks = 16;  // chunks across K, down the largest shard
 constexpr int kPieceRows = 16, kPieceColumns = 256;
-constexpr int kPieces = 16, kRun = 4;  // pieces of a chunk, and of it moved by one lane in a row
+constexpr int kPieces = 8, kRun = 2;  // pieces of a chunk, and of it moved by one lane in a row
 constexpr int kCommWarps = 1, kCommDepth = 2;
 constexpr int64_t kCapacity = 2048;  // rows kept for each peer's shard
-constexpr int64_t kArrivalsOffset = 512, kWrittenOffset = 4608;
-constexpr int64_t kGatherOffset[2] = {8704, 100672000};
+constexpr int64_t kArrivalsOffset = 512, kWrittenOffset = 8704;
+constexpr int64_t kGatherOffset[2] = {16896, 100680192};
 constexpr int kCompute = 132;
 // Rows of tiles that advance together: what one wave covers, and at least the 16 that read the least for 128 x 256 tiles.
 constexpr int kGroup = mk::ceil_div(kCompute / kTileColumns > 16 ? kCompute / kTileColumns : 16, kChunkTileRows) * kChunkTileRows;
@@ -292,6 +292,8 @@ const char* ag_gemm_target(void) { return mk::kTarget; }
 int ag_gemm_open(const mk_view* view, ag_gemm** kernel, char* text, size_t length) {
   const mk::Error error{text, length};
   if (int status = mk::check_view(kNeeds, view, error)) return status;
+  const mk::OnDevice on(view->device);
+  if (int status = on.check(error)) return status;
   if (int status = mk::prepare<Grid>(ag_gemm_ag_gemm, view->device, error)) return status;
   auto made = std::make_unique<ag_gemm>();
   made->device = view->device;
@@ -318,6 +320,8 @@ int ag_gemm_launch(ag_gemm* kernel, const ag_gemm_args* args, char* text, size_t
   const mk::Error error{text, length};
   if (kernel == nullptr || args == nullptr) return error.fail(MK_EINVAL, "%s: kernel or args is null", kNeeds.name);
   if (int status = mk::check_health(kNeeds, kernel->health, error)) return status;
+  const mk::OnDevice on(kernel->device);
+  if (int status = on.check(error)) return status;
   Globals& g = kernel->globals;
   if (args->m != kernel->seen.m || args->a != kernel->seen.a || args->b != kernel->seen.b || args->c != kernel->seen.c) {
     if (args->m < 0 || args->m > kMaxM)

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_ABI 0xd708d079415261cfull /* hash of the plan and of the runtime; equal on all ranks */
-#define AG_GEMM_HEAP_BYTES 201335296ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define AG_GEMM_ABI 0x305e8b26de3dbca6ull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_HEAP_BYTES 201343488ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_WORLD 4
 #define AG_GEMM_NODES 1
 #define AG_GEMM_M_MAX 8192

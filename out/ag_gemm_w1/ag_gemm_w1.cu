@@ -10,7 +10,7 @@
 
 namespace ag_gemm_w1_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xe4df48181378801cull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0x25dd5d8548ac3bc3ull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 1;
 constexpr int kMaxM = 8192, kN = 8192, kK = 8192;
@@ -133,6 +133,8 @@ const char* ag_gemm_w1_target(void) { return mk::kTarget; }
 int ag_gemm_w1_open(const mk_view* view, ag_gemm_w1** kernel, char* text, size_t length) {
   const mk::Error error{text, length};
   if (int status = mk::check_view(kNeeds, view, error)) return status;
+  const mk::OnDevice on(view->device);
+  if (int status = on.check(error)) return status;
   if (int status = mk::prepare<Grid>(ag_gemm_w1_ag_gemm, view->device, error)) return status;
   auto made = std::make_unique<ag_gemm_w1>();
   made->device = view->device;
@@ -148,6 +150,8 @@ int ag_gemm_w1_launch(ag_gemm_w1* kernel, const ag_gemm_w1_args* args, char* tex
   const mk::Error error{text, length};
   if (kernel == nullptr || args == nullptr) return error.fail(MK_EINVAL, "%s: kernel or args is null", kNeeds.name);
   if (int status = mk::check_health(kNeeds, kernel->health, error)) return status;
+  const mk::OnDevice on(kernel->device);
+  if (int status = on.check(error)) return status;
   Globals& g = kernel->globals;
   if (args->m != kernel->seen.m || args->a != kernel->seen.a || args->b != kernel->seen.b || args->c != kernel->seen.c) {
     if (args->m != kMaxM)

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_W2_ABI 0x4e90542bd2413ef9ull /* hash of the plan and of the runtime; equal on all ranks */
-#define AG_GEMM_W2_HEAP_BYTES 134226432ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define AG_GEMM_W2_ABI 0x6773aa8ad930699aull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_W2_HEAP_BYTES 134234624ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_W2_WORLD 2
 #define AG_GEMM_W2_NODES 1
 #define AG_GEMM_W2_M_MAX 8192

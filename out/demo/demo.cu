@@ -11,7 +11,7 @@
 
 namespace demo_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xe4df48181378801cull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0x25dd5d8548ac3bc3ull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 4;
 constexpr int kMaxM = 600, kN = 200, kK = 328;
@@ -292,6 +292,8 @@ const char* demo_target(void) { return mk::kTarget; }
 int demo_open(const mk_view* view, demo** kernel, char* text, size_t length) {
   const mk::Error error{text, length};
   if (int status = mk::check_view(kNeeds, view, error)) return status;
+  const mk::OnDevice on(view->device);
+  if (int status = on.check(error)) return status;
   if (int status = mk::prepare<Grid>(demo_ag_gemm, view->device, error)) return status;
   auto made = std::make_unique<demo>();
   made->device = view->device;
@@ -318,6 +320,8 @@ int demo_launch(demo* kernel, const demo_args* args, char* text, size_t length) 
   const mk::Error error{text, length};
   if (kernel == nullptr || args == nullptr) return error.fail(MK_EINVAL, "%s: kernel or args is null", kNeeds.name);
   if (int status = mk::check_health(kNeeds, kernel->health, error)) return status;
+  const mk::OnDevice on(kernel->device);
+  if (int status = on.check(error)) return status;
   Globals& g = kernel->globals;
   if (args->m != kernel->seen.m || args->a != kernel->seen.a || args->b != kernel->seen.b || args->c != kernel->seen.c) {
     if (args->m < 0 || args->m > kMaxM)

@@ -133,6 +133,8 @@ const char* fixed_target(void) { return mk::kTarget; }
 int fixed_open(const mk_view* view, fixed** kernel, char* text, size_t length) {
   const mk::Error error{text, length};
   if (int status = mk::check_view(kNeeds, view, error)) return status;
+  const mk::OnDevice on(view->device);
+  if (int status = on.check(error)) return status;
   if (int status = mk::prepare<Grid>(fixed_ag_gemm, view->device, error)) return status;
   auto made = std::make_unique<fixed>();
   made->device = view->device;
@@ -148,6 +150,8 @@ int fixed_launch(fixed* kernel, const fixed_args* args, char* text, size_t lengt
   const mk::Error error{text, length};
   if (kernel == nullptr || args == nullptr) return error.fail(MK_EINVAL, "%s: kernel or args is null", kNeeds.name);
   if (int status = mk::check_health(kNeeds, kernel->health, error)) return status;
+  const mk::OnDevice on(kernel->device);
+  if (int status = on.check(error)) return status;
   Globals& g = kernel->globals;
   if (args->m != kernel->seen.m || args->a != kernel->seen.a || args->b != kernel->seen.b || args->c != kernel->seen.c) {
     if (args->m != kMaxM)

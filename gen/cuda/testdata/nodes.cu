@@ -20,7 +20,7 @@ constexpr int kTileColumns = 1, kDepth = mk::ceil_div(kK, kTileK);  // tiles acr
 constexpr int kChunkRows = 128, kChunkColumns = 256, kChunkTileRows = 1;
 constexpr int kSlabs = 1, kShardChunks = 1;  // chunks across K, down the largest shard
 constexpr int kPieceRows = 16, kPieceColumns = 256;
-constexpr int kPieces = 8, kRun = 4;  // pieces of a chunk, and of it moved by one lane in a row
+constexpr int kPieces = 8, kRun = 2;  // pieces of a chunk, and of it moved by one lane in a row
 constexpr int kCommWarps = 1, kCommDepth = 2;
 constexpr int64_t kCapacity = 128;  // rows kept for each peer's shard
 constexpr int64_t kArrivalsOffset = 512, kWrittenOffset = 768;
@@ -292,6 +292,8 @@ const char* nodes_target(void) { return mk::kTarget; }
 int nodes_open(const mk_view* view, nodes** kernel, char* text, size_t length) {
   const mk::Error error{text, length};
   if (int status = mk::check_view(kNeeds, view, error)) return status;
+  const mk::OnDevice on(view->device);
+  if (int status = on.check(error)) return status;
   if (int status = mk::prepare<Grid>(nodes_ag_gemm, view->device, error)) return status;
   auto made = std::make_unique<nodes>();
   made->device = view->device;
@@ -318,6 +320,8 @@ int nodes_launch(nodes* kernel, const nodes_args* args, char* text, size_t lengt
   const mk::Error error{text, length};
   if (kernel == nullptr || args == nullptr) return error.fail(MK_EINVAL, "%s: kernel or args is null", kNeeds.name);
   if (int status = mk::check_health(kNeeds, kernel->health, error)) return status;
+  const mk::OnDevice on(kernel->device);
+  if (int status = on.check(error)) return status;
   Globals& g = kernel->globals;
   if (args->m != kernel->seen.m || args->a != kernel->seen.a || args->b != kernel->seen.b || args->c != kernel->seen.c) {
     if (args->m != kMaxM)

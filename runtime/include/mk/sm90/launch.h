@@ -75,28 +75,35 @@ MK_DEVICE void run(Grid<Threads, Entry, Kinds...>, const Globals& globals) {
   if (threadIdx.x == 0) leave_kernel(globals.world.own(), gridDim.x);
 }
 
-// The caller's device, given back at the end of a scope.
+// Makes a device current on the calling thread for a scope. The thread may have been on another one or, as threads of a Go
+// program often are, on none: then it is on none again afterwards.
 class OnDevice {
  public:
-  explicit OnDevice(int device) {
-    cudaGetDevice(&before_);
-    status_ = before_ == device ? cudaSuccess : cudaSetDevice(device);
+  explicit OnDevice(int device) : device_(device) {
+    static const auto current = driver<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent");
+    if (current != nullptr) current(&before_);
+    status_ = cudaSetDevice(device);
   }
-  ~OnDevice() { cudaSetDevice(before_); }
-  cudaError_t status() const { return status_; }
+  ~OnDevice() {
+    static const auto set_current = driver<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent");
+    if (set_current != nullptr) set_current(before_);
+  }
+  OnDevice(const OnDevice&) = delete;
+  int check(const Error& error) const {
+    return status_ == cudaSuccess ? MK_OK : error.fail(MK_EUNAVAILABLE, "device %d: %s", device_, cudaGetErrorString(status_));
+  }
 
  private:
-  int before_ = 0;
+  int device_;
+  CUcontext before_ = nullptr;
   cudaError_t status_;
 };
 
-// Once per device, before the first launch.
+// Once per device, current, before the first launch.
 template <class GridT, class Globals>
 int prepare(void (*entry)(Globals), int device, const Error& error) {
-  OnDevice on(device);
-  cudaError_t e = on.status();
   int sms = 0, major = 0;
-  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+  cudaError_t e = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
   if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   if (e == cudaSuccess && major != 9)
     return error.fail(MK_EUNAVAILABLE, "device %d has compute capability %d.x, the kernel needs 9.0 (sm_90a)", device, major);
@@ -108,15 +115,12 @@ int prepare(void (*entry)(Globals), int device, const Error& error) {
   return MK_OK;
 }
 
-// Cooperative: all CTAs run at once or the launch is refused (protocol rule 5).
+// On the current device. Cooperative: all CTAs run at once or the launch is refused (protocol rule 5).
 template <class GridT, class Globals>
 int launch(void (*entry)(Globals), int device, const Globals& globals, void* stream, const Error& error) {
-  OnDevice on(device);
   void* arguments[] = {const_cast<Globals*>(&globals)};
-  cudaError_t e = on.status();
-  if (e == cudaSuccess)
-    e = cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(entry), dim3(GridT::kCtas), dim3(GridT::kThreads), arguments,
-                                    GridT::kShared + 1024, static_cast<cudaStream_t>(stream));
+  const cudaError_t e = cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(entry), dim3(GridT::kCtas), dim3(GridT::kThreads),
+                                                    arguments, GridT::kShared + 1024, static_cast<cudaStream_t>(stream));
   if (e != cudaSuccess) return error.fail(MK_ESYSTEM, "launch on device %d: %s", device, cudaGetErrorString(e));
   return MK_OK;
 }

@@ -30,19 +30,23 @@ struct alignas(L == Layout::kSwizzled ? 1024 : 128) Tile {
 
 MK_DEVICE uint32_t shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
+// A driver function, found through the runtime so that no library has to be linked; null where there is none.
+template <class Function>
+Function* driver(const char* name) {
+  void* f = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  cudaGetDriverEntryPointByVersion(name, &f, 12000, cudaEnableDefault, &found);
+  return reinterpret_cast<Function*>(f);
+}
+
 // Rows x columns in global memory, row-major. Loads outside give zero, stores outside are dropped.
 struct Tensor { CUtensorMap map; };
 
 // A view through which tiles of type TileT are moved. p: 16-byte aligned; stride in elements, its bytes a multiple of 16.
-// rows or columns of 0 make a view that must not be used. False when the driver refuses.
+// rows or columns of 0 make a view that must not be used. Needs a current device; false when the driver refuses.
 template <class TileT, class T>
 bool make_view(Tensor& view, const T* p, int64_t rows, int64_t columns, int64_t stride) {
-  static const auto encode = [] {
-    void* f = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault, &found);
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(f);
-  }();
+  static const auto encode = driver<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   if (encode == nullptr) return false;
   if (rows <= 0 || columns <= 0) {
     view = Tensor{};
