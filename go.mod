@@ -1,13 +1,16 @@
 module github.com/mkgen/mkgen
 
-go 1.26.8
+go 1.26.0
 
 require (
-	github.com/BurntSushi/toml v1.6.0 // indirect
-	github.com/dave/jennifer v1.7.1 // indirect
-	github.com/rogpeppe/go-internal v1.16.0 // indirect
+	github.com/BurntSushi/toml v1.6.0
+	github.com/dave/jennifer v1.7.1
+	github.com/rogpeppe/go-internal v1.16.0
+	golang.org/x/tools v0.52.0
+)
+
+require (
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/tools v0.52.0 // indirect
 )

@@ -1,9 +1,10 @@
 """AllGather+GEMM against cuBLAS and NCCL, and PyTorch symmetric memory, in one run.
 
-torchrun --nproc-per-node=W tests/bench/ag_gemm.py NAME FOLDER RESULT.json M [M ...]
-NAME: a generated kernel for W ranks (out/NAME); FOLDER: its lib*.sm_90a.so and libmkrt.so.
-Each timed launch has inputs of its own, in rotation; the ranks meet before each. A time is the median over launches of the
-slowest rank, the ways taken in turns. Results are compared with cuBLAS on the gathered A; outputs start as NaN.
+torchrun --nproc-per-node=W tests/bench/ag_gemm.py FOLDER RESULT.json NAME [NAME ...]
+FOLDER holds libmkrt.so and, for each generated kernel NAME for W ranks, NAME/NAME.h and libNAME.sm_90a.so; it runs at its
+largest M. Each timed launch has inputs of its own, in rotation; the ranks meet before each. A time is the median over
+launches of the slowest rank, the ways taken in turns. Results are compared with cuBLAS on the gathered A; outputs start as
+NaN.
 """
 import json
 import os
@@ -22,27 +23,30 @@ ROUNDS, LAUNCHES, SETS, LINK = 4, 10, 3, 330e9  # LINK: bytes a second a GPU sen
 
 
 def main():
-    name, folder, result, sizes = sys.argv[1], sys.argv[2], sys.argv[3], [int(m) for m in sys.argv[4:]]
+    folder, result, names = sys.argv[1], sys.argv[2], sys.argv[3:]
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    header = f"{os.path.dirname(__file__)}/../../out/{name}/{name}.h"
-    n, k = (int(re.search(rf"_{x} (\d+)", open(header).read()).group(1)) for x in "NK")
 
     def all_gather(blob):
         blobs = [None] * world
         dist.all_gather_object(blobs, blob)
         return blobs
 
-    kernel = Kernel(name, header, folder, rank, world, rank, all_gather)
-    rows = [measure(kernel, m, n, k, rank, world) for m in sizes]
-    kernel.check()
+    rows = []
+    for name in names:
+        header = f"{folder}/{name}/{name}.h"
+        m, n, k = (int(re.search(rf"_{x} (\d+)", open(header).read()).group(1)) for x in ("M_MAX", "N", "K"))
+        kernel = Kernel(name, header, folder, rank, world, rank, all_gather)
+        rows.append({"kernel": name} | measure(kernel, m, n, k, rank, world))
+        kernel.check()
+        kernel.close()
+        torch.cuda.empty_cache()
     if rank == 0:
         machine = {"gpu": torch.cuda.get_device_name(), "gpus": world, "cuda": torch.version.cuda, "torch": torch.__version__,
                    "nccl": ".".join(map(str, torch.cuda.nccl.version())), "driver": driver(), "cpu": platform.machine()}
-        command = f"torchrun --nproc-per-node={world} tests/bench/ag_gemm.py {name} build/bench RESULT.json {' '.join(map(str, sizes))}"
-        json.dump({"kernel": name, "machine": machine, "command": command, "rows": rows}, open(result, "w"), indent=1)
-    kernel.close()
+        command = f"torchrun --nproc-per-node={world} tests/bench/ag_gemm.py {folder} RESULT.json {' '.join(names)}"
+        json.dump({"machine": machine, "command": command, "rows": rows}, open(result, "w"), indent=1)
     dist.destroy_process_group()
 
 
