@@ -35,7 +35,7 @@ static void call_close(void* f, ag_gemm* kernel) { ((void (*)(ag_gemm*))f)(kerne
 import "C"
 
 // Kernel is what a world must provide for ag_gemm; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x305e8b26de3dbca6, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x25dd5d8548ac3bc3}
+var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x016f2b9d614826bb, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0xbbcb86201daaa6af}
 
 // Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.

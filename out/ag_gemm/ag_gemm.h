@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_ABI 0x305e8b26de3dbca6ull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_ABI 0x016f2b9d614826bbull /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_HEAP_BYTES 201343488ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_WORLD 4
 #define AG_GEMM_NODES 1

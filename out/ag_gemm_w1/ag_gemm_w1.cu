@@ -10,7 +10,7 @@
 
 namespace ag_gemm_w1_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0x25dd5d8548ac3bc3ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xbbcb86201daaa6afull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 1;
 constexpr int kMaxM = 8192, kN = 8192, kK = 8192;
@@ -111,7 +111,7 @@ using Grid = mk::Grid<384, 168,
 
 MK_KERNEL(ag_gemm_w1_ag_gemm, Grid, Globals)
 
-constexpr mk::Needs kNeeds = {"ag_gemm_w1", AG_GEMM_W1_ABI, AG_GEMM_W1_HEAP_BYTES, kWorld};
+constexpr mk::Needs kNeeds = {"ag_gemm_w1", AG_GEMM_W1_ABI, AG_GEMM_W1_HEAP_BYTES, kWorld, 1};
 
 }  // namespace ag_gemm_w1_kernel
 

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_W1_ABI 0xebbdb6ebb0836d25ull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_W1_ABI 0xce48739f553df4b8ull /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_W1_HEAP_BYTES 512ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_W1_WORLD 1
 #define AG_GEMM_W1_NODES 1

@@ -17,7 +17,7 @@ import (
 )
 
 // Kernel is what a world must provide for ag_gemm_w1; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm_w1", ABI: 0xebbdb6ebb0836d25, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x25dd5d8548ac3bc3}
+var Kernel = mkrt.Kernel{Name: "ag_gemm_w1", ABI: 0xce48739f553df4b8, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0xbbcb86201daaa6af}
 
 // Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.

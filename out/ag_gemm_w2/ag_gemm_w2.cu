@@ -11,7 +11,7 @@
 
 namespace ag_gemm_w2_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0x25dd5d8548ac3bc3ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xbbcb86201daaa6afull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 2;
 constexpr int kMaxM = 8192, kN = 4096, kK = 8192;
@@ -270,7 +270,7 @@ using Grid = mk::Grid<384, 168,
 
 MK_KERNEL(ag_gemm_w2_ag_gemm, Grid, Globals)
 
-constexpr mk::Needs kNeeds = {"ag_gemm_w2", AG_GEMM_W2_ABI, AG_GEMM_W2_HEAP_BYTES, kWorld};
+constexpr mk::Needs kNeeds = {"ag_gemm_w2", AG_GEMM_W2_ABI, AG_GEMM_W2_HEAP_BYTES, kWorld, 1};
 
 }  // namespace ag_gemm_w2_kernel
 

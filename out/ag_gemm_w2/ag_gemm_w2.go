@@ -35,7 +35,7 @@ static void call_close(void* f, ag_gemm_w2* kernel) { ((void (*)(ag_gemm_w2*))f)
 import "C"
 
 // Kernel is what a world must provide for ag_gemm_w2; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm_w2", ABI: 0x6773aa8ad930699a, HeapBytes: 134234624, World: 2, Nodes: 1, RuntimeHash: 0x25dd5d8548ac3bc3}
+var Kernel = mkrt.Kernel{Name: "ag_gemm_w2", ABI: 0x59a9bf52314100e4, HeapBytes: 134234624, World: 2, Nodes: 1, RuntimeHash: 0xbbcb86201daaa6af}
 
 // Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_W2_ABI 0x6773aa8ad930699aull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_W2_ABI 0x59a9bf52314100e4ull /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_W2_HEAP_BYTES 134234624ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_W2_WORLD 2
 #define AG_GEMM_W2_NODES 1

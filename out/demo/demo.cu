@@ -11,7 +11,7 @@
 
 namespace demo_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0x25dd5d8548ac3bc3ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xbbcb86201daaa6afull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 4;
 constexpr int kMaxM = 600, kN = 200, kK = 328;
@@ -270,7 +270,7 @@ using Grid = mk::Grid<256, 255,
 
 MK_KERNEL(demo_ag_gemm, Grid, Globals)
 
-constexpr mk::Needs kNeeds = {"demo", DEMO_ABI, DEMO_HEAP_BYTES, kWorld};
+constexpr mk::Needs kNeeds = {"demo", DEMO_ABI, DEMO_HEAP_BYTES, kWorld, 1};
 
 }  // namespace demo_kernel
 

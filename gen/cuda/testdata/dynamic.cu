@@ -270,7 +270,7 @@ using Grid = mk::Grid<384, 168,
 
 MK_KERNEL(dynamic_ag_gemm, Grid, Globals)
 
-constexpr mk::Needs kNeeds = {"dynamic", DYNAMIC_ABI, DYNAMIC_HEAP_BYTES, kWorld};
+constexpr mk::Needs kNeeds = {"dynamic", DYNAMIC_ABI, DYNAMIC_HEAP_BYTES, kWorld, 1};
 
 }  // namespace dynamic_kernel
 

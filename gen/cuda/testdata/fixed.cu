@@ -111,7 +111,7 @@ using Grid = mk::Grid<256, 255,
 
 MK_KERNEL(fixed_ag_gemm, Grid, Globals)
 
-constexpr mk::Needs kNeeds = {"fixed", FIXED_ABI, FIXED_HEAP_BYTES, kWorld};
+constexpr mk::Needs kNeeds = {"fixed", FIXED_ABI, FIXED_HEAP_BYTES, kWorld, 1};
 
 }  // namespace fixed_kernel
 

@@ -270,7 +270,7 @@ using Grid = mk::Grid<384, 168,
 
 MK_KERNEL(nodes_ag_gemm, Grid, Globals)
 
-constexpr mk::Needs kNeeds = {"nodes", NODES_ABI, NODES_HEAP_BYTES, kWorld};
+constexpr mk::Needs kNeeds = {"nodes", NODES_ABI, NODES_HEAP_BYTES, kWorld, 2};
 
 }  // namespace nodes_kernel
 

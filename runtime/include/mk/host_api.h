@@ -7,7 +7,7 @@ namespace mk {
 struct Needs {
   const char* name;
   uint64_t abi, heap_bytes;
-  int world;
+  int world, nodes;
 };
 
 // MK_OK if the world behind the view is one this kernel was generated for.
@@ -20,6 +20,9 @@ inline int check_view(const Needs& needs, const mk_view* view, const Error& erro
   if (view->abi != needs.abi || view->heap_bytes < needs.heap_bytes)
     return error.fail(MK_EMISMATCH, "%s: this library is plan %016" PRIx64 ", the world was made for plan %016" PRIx64
                       "; generate and build again, and give every rank the same library", needs.name, needs.abi, view->abi);
+  if (needs.nodes > 1)
+    return error.fail(MK_EUNAVAILABLE, "%s: planned for %d nodes, and several nodes do not run yet; set [topology] nodes = 1",
+                      needs.name, needs.nodes);
   if (view->world != needs.world)
     return error.fail(MK_EMISMATCH, "%s: generated for a world of %d, this world has %d ranks; change [topology] or start %d ranks",
                       needs.name, needs.world, view->world, needs.world);

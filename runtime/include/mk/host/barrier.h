@@ -1,7 +1,9 @@
 // The mbarrier contract with a mutex: a phase ends when the arrivals and the announced bytes are in.
 #pragma once
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <vector>
 
 namespace mk {
 
@@ -21,12 +23,19 @@ class Barrier {
   }
   void wait(int parity) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return (phase_ & 1) != parity; });
+    for (;;) {
+      changed_.wait(lock, [&] { return !loads_.empty() || (phase_ & 1) != parity; });
+      if (loads_.empty()) return;
+      for (const auto& load : loads_) bytes_ -= load();
+      loads_.clear();
+      end_phase();
+    }
   }
-  void complete(int bytes) {  // by a load
+  // A load that arrives here, once somebody waits for it; it returns its bytes.
+  void bring(std::function<int()> load) {
     std::lock_guard<std::mutex> lock(mutex_);
-    bytes_ -= bytes;
-    end_phase();
+    loads_.push_back(std::move(load));
+    changed_.notify_all();
   }
 
  private:
@@ -39,6 +48,7 @@ class Barrier {
   }
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::vector<std::function<int()>> loads_;
   int count_ = 0, pending_ = 0, bytes_ = 0, phase_ = 0;
 };
 

@@ -1,5 +1,6 @@
-// Copies between "global" and "shared" memory. A load happens at once; a store happens as late as it may: a tile is read at
-// store_wait_read, memory is written at store_wait_complete. So a tile reused too early and a signal given too early show.
+// Copies between "global" and "shared" memory. Each happens as late as it may: a load when its barrier is waited for; of a
+// store, the tile is read at store_wait_read and memory is written at store_wait_complete. So a tile used before it is
+// there or reused too early, and a signal given too early, show.
 #pragma once
 #include <algorithm>
 #include <deque>
@@ -10,12 +11,14 @@ namespace mk {
 
 template <class TileT>
 void load(TileT& tile, const Tensor& view, int row, int column, Barrier& barrier) {
-  for (int r = 0; r < TileT::kRows; ++r)
-    for (int c = 0; c < TileT::kColumns; ++c) {
-      const bool inside = row + r < view.rows && column + c < view.columns;
-      tile.at[r][c] = inside ? view.p[int64_t(row + r) * view.stride + column + c] : bf16{0};
-    }
-  barrier.complete(TileT::kBytes);
+  barrier.bring([&tile, view, row, column] {
+    for (int r = 0; r < TileT::kRows; ++r)
+      for (int c = 0; c < TileT::kColumns; ++c) {
+        const bool inside = row + r < view.rows && column + c < view.columns;
+        tile.at[r][c] = inside ? view.p[int64_t(row + r) * view.stride + column + c] : bf16{0};
+      }
+    return TileT::kBytes;
+  });
 }
 
 struct Stores {  // of one thread
