@@ -147,19 +147,21 @@ func TestDefaults(t *testing.T) {
 		{"wide", "", nil,
 			Tile{128, 256, 64, 4, 2, 1, 8, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"own SMs", "[roles]\nintra_comm=8", nil,
-			Tile{128, 256, 64, 4, 2, 2, 8, 16}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2}},
+			Tile{128, 192, 64, 5, 2, 1, 11, 16}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2}},
 		{"narrow", "", []string{"n = 2048", "n = 72"},
-			Tile{128, 128, 64, 6, 2, 1, 1, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 64, 64, 6, 2, 2, 2, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"middling, short", "", []string{"n = 2048", "n = 136", "k = 8192", "k = 328"},
-			Tile{128, 192, 64, 4, 2, 2, 1, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 2, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 128, 64, 6, 2, 1, 2, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 2, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"small", "[tile]\nm = 64\n[chunk]\nrows=192\ncols=64", []string{"n = 2048", "n = 8", "max = 8192", "max = 1030"},
 			Tile{64, 64, 64, 6, 1, 2, 1, 5}, Chunk{192, 64, 64, 64, 3, 1, 3, 128, 2, 384}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"alone", "", []string{"gpus_per_node = 4", "gpus_per_node = 1"},
 			Tile{128, 256, 64, 4, 2, 2, 8, 64}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 64, 8192}, Roles{132, 132, 0, 0, 0, false, 6, 2}},
 		{"nodes", "[roles]\ncompute=20\nintra_comm=8", []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"},
 			Tile{128, 256, 64, 4, 2, 2, 8, 8}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 8, 1024}, Roles{132, 20, 8, 2, 0, false, 6, 2}},
+		{"few rows", "", []string{"max = 8192", "max = 250"},
+			Tile{64, 128, 64, 6, 1, 2, 16, 1}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 1, 64}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 		{"no rows", "", []string{"{ dynamic = true, max = 8192 }", "0"},
-			Tile{128, 256, 64, 4, 2, 1, 8, 0}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{64, 64, 64, 6, 1, 2, 32, 0}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, diags := build(t, c.more, c.edits...)
@@ -180,7 +182,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestBudgetAndHeap(t *testing.T) {
-	p, _ := build(t, "[roles]\nintra_comm=8")
+	p, _ := build(t, "[tile]\nn=256\n[roles]\nintra_comm=8")
 	if want := (Budget{384, 168, 40, 232, 230400, 197632, 231424}); p.Budget != want {
 		t.Errorf("budget %+v, want %+v", p.Budget, want)
 	}
@@ -203,11 +205,11 @@ func TestBudgetAndHeap(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	p, _ := build(t, "", "max = 8192", "max = 517") // shards of 130, 129, 129, 129: two tiles down each
+	p, _ := build(t, "[tile]\nn=256", "max = 8192", "max = 517") // shards of 130, 129, 129, 129: two tiles down each
 	if e := p.Estimate; e.Tiles != 4*2*8 || e.Waves != 1 || e.LinkBytes != 3*130*8192*2 || e.Flops != 2*517*2048*8192 {
 		t.Errorf("%+v", e)
 	}
-	p, _ = build(t, "", "max = 8192", "max = 513") // shards of 129, 128, 128, 128
+	p, _ = build(t, "[tile]\nn=256", "max = 8192", "max = 513") // shards of 129, 128, 128, 128
 	if e := p.Estimate; e.Tiles != 5*8 {
 		t.Errorf("%+v", e)
 	}

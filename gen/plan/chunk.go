@@ -3,7 +3,6 @@ package plan
 import "fmt"
 
 const (
-	chunkRows    = 128 // default; every legal tile.m divides it
 	chunkCols    = 256 // default: 64 KiB a signal; smaller ones throttle a sender, larger ones make the receiver wait
 	maxChunkRows = 1024
 	pieceBytes   = 16 * 1024 // of one bulk copy by an SM of intra_comm: 12 in flight fill its shared memory, 8 SMs a link
@@ -17,7 +16,7 @@ const (
 // chunk chooses and checks what one arrival flag announces, and the pieces it moves in.
 func (b *builder) chunk() {
 	s, t, c := b.spec.Chunk, b.plan.Tile, &b.plan.Chunk
-	c.Rows = b.multiple("chunk.rows", s.Rows, chunkRows, t.M, maxChunkRows, "1024")
+	c.Rows = b.multiple("chunk.rows", s.Rows, max(t.M, b.height()), t.M, maxChunkRows, "1024")
 	widest := 1 << 30 // no limit
 	if b.plan.K > 0 {
 		widest = int(roundUp(b.plan.K, int64(t.K)))

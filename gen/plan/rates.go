@@ -11,6 +11,11 @@ const (
 	LinkRatePerSM = 42e9
 	// HBMRate: bytes per second of device memory, data sheet.
 	HBMRate = 4.8e12
+	// L2Rate: bytes per second from L2 to all SMs. Lower bound: what 132 SMs read at TensorFlops with 128 x 256 tiles.
+	L2Rate = 9.2e12
+
+	stepSeconds = 2 * 128 * 256 * 64 * sms / TensorFlops // one step along K of a 128 x 256 x 64 tile, all SMs at work
+	tileSeconds = 1.5e-6                                 // to fill the pipeline, and as much to store 128 x 256; measured roughly
 )
 
 // linkRate is what intra_comm sends per second: all of it from lanes beside compute, or by the SM.

@@ -3,19 +3,51 @@ package plan
 // tile chooses and checks the output tile.
 //
 // A consumer warpgroup multiplies 64 rows by up to 256 columns (the shape of one wgmma), and a stage is 64 columns of bf16
-// wide: the 128 bytes that one swizzled row holds.
+// wide: the 128 bytes that one swizzled row holds. By default the tile is high enough for the largest shard, and as wide as
+// makes the launch at the largest M shortest.
 func (b *builder) tile() {
 	s, t := b.spec.Tile, &b.plan.Tile
-	columns := 256
-	for _, c := range []int{192, 128, 64} {
-		if n := b.plan.N; n > 0 && n <= int64(c) {
-			columns = c
-		}
-	}
-	t.M = b.oneOf("tile.m", s.M, 128, 64, 128)
-	t.N = b.oneOf("tile.n", s.N, columns, 64, 128, 192, 256)
+	t.M = b.oneOf("tile.m", s.M, b.height(), 64, 128)
 	t.K = b.oneOf("tile.k", s.K, 64, 64)
 	t.Consumers = t.M / 64
+	t.N = b.oneOf("tile.n", s.N, b.width(), 64, 128, 192, 256)
+}
+
+// height is that of a tile, and of a chunk, which is enough for the largest shard if that is low.
+func (b *builder) height() int {
+	if world := int64(b.plan.World); world > 0 && b.plan.M.Max <= 64*world {
+		return 64
+	}
+	return 128
+}
+
+// width is the tile width whose waves take the shortest time, the wider of equals.
+func (b *builder) width() int {
+	best, least := 256, 0.0
+	for _, n := range []int{256, 192, 128, 64} {
+		if n > 64 && b.plan.N > 0 && b.plan.N <= int64(n)-64 {
+			continue // a narrower one covers N as well
+		}
+		if t := b.waves(n); least == 0 || t < least {
+			best, least = n, t
+		}
+	}
+	return best
+}
+
+// waves is the time of a launch at the largest M with tiles that are n wide, if nothing but them takes time.
+func (b *builder) waves(n int) float64 {
+	p, m := b.plan, b.plan.Tile.M
+	world := int64(max(p.World, 1))
+	tiles := world * ceilDiv(ceilDiv(p.M.Max, world), int64(m)) * ceilDiv(p.N, int64(n))
+	workers := int64(max(1, sms-b.spec.Roles.IntraComm-b.spec.Roles.InterSend))
+	if c := int64(b.spec.Roles.Compute); c > 0 {
+		workers = min(workers, c)
+	}
+	part := float64(m*n) / (128 * 256)
+	read := float64(min(tiles, workers)) * float64((m+n)*p.Tile.K*elementBytes)
+	step := max(part*stepSeconds, read/L2Rate)
+	return float64(ceilDiv(tiles, workers)) * (float64(ceilDiv(p.K, int64(p.Tile.K)))*step + tileSeconds*(1+part))
 }
 
 // stages chooses and checks the depth of the tile's pipeline, then takes the second store tile where it still fits.
