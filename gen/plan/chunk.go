@@ -8,7 +8,8 @@ const (
 	pieceBytes   = 16 * 1024 // of one bulk copy by an SM of intra_comm: 12 in flight fill its shared memory, 8 SMs a link
 	besideBytes  = 8 * 1024  // of one bulk copy beside compute: two in flight are what four stages leave room for
 	runBytes     = 64 * 1024 // moved by a lane before it counts them as written, which costs it two round trips to L2
-	besideRun    = 16 * 1024 // the same beside compute, where many lanes share a chunk so that it arrives soon
+	besideRun    = 16 * 1024 // the same beside compute, where many lanes share a chunk so that it arrives soon;
+	boundRun     = 32 * 1024 // or this, where the link sets the pace and counting less often matters more
 	maxPieceRows = 256       // of a TMA box
 	maxPieceCols = 256
 )
@@ -30,6 +31,9 @@ func (b *builder) chunk() {
 	bytes, run := pieceBytes, runBytes
 	if b.plan.Roles.Beside {
 		bytes, run = besideBytes, besideRun
+		if b.linkBound() {
+			run = boundRun
+		}
 	}
 	c.PieceRows = min(bytes/(c.PieceCols*elementBytes), maxPieceRows)
 	for c.Rows%c.PieceRows != 0 {
@@ -44,4 +48,10 @@ func (b *builder) chunk() {
 	if b.plan.K > 0 {
 		c.Slabs = int(ceilDiv(b.plan.K, int64(c.Cols)))
 	}
+}
+
+// linkBound says that a rank sends longer than it multiplies, at any M and K.
+func (b *builder) linkBound() bool {
+	sent := float64(b.plan.GPUsPerNode-1) / float64(max(b.plan.GPUsPerNode, 1)) * elementBytes / LinkRate
+	return 2*float64(b.plan.N)/TensorFlops < sent
 }
