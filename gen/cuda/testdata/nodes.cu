@@ -20,7 +20,7 @@ constexpr int kTileColumns = 1, kDepth = mk::ceil_div(kK, kTileK);  // tiles acr
 constexpr int kChunkRows = 128, kChunkColumns = 256, kChunkTileRows = 1;
 constexpr int kSlabs = 1, kShardChunks = 1;  // chunks across K, down the largest shard
 constexpr int kPieceRows = 16, kPieceColumns = 256;
-constexpr int kPieces = 8, kRun = 2;  // pieces of a chunk, and of it moved by one lane in a row
+constexpr int kPieces = 8, kRun = 4;  // pieces of a chunk, and of it moved by one lane in a row
 constexpr int kCommWarps = 1, kCommDepth = 2;
 constexpr int64_t kCapacity = 128;  // rows kept for each peer's shard
 constexpr int64_t kArrivalsOffset = 512, kWrittenOffset = 768;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NODES_ABI 0x739e80cd05ef95daull /* hash of the plan and of the runtime; equal on all ranks */
+#define NODES_ABI 0xe4dcd0a90d7117eaull /* hash of the plan and of the runtime; equal on all ranks */
 #define NODES_HEAP_BYTES 513024ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define NODES_WORLD 6
 #define NODES_NODES 2
