@@ -1,0 +1,92 @@
+// Package emu_test runs rendered kernels on the host target, where every role-warp is a thread and every rank a thread or
+// a process: the shape table, mutations of the protocol that must be noticed, and ranks that fail.
+//
+// Programs come from the build cache (MKGEN_CACHE), so that only what has changed is compiled.
+package emu_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/mkgen/mkgen/gen/build"
+	"github.com/mkgen/mkgen/gen/cuda"
+	"github.com/mkgen/mkgen/gen/emit"
+	"github.com/mkgen/mkgen/gen/plan"
+	"github.com/mkgen/mkgen/gen/spec"
+	"github.com/mkgen/mkgen/runtime"
+)
+
+// options of a build under a sanitizer. Compiling takes longer than running, so optimise little.
+func options(sanitizer string) build.Options {
+	return build.Options{Target: "host", ExtraFlags: []string{"-O1", "-g1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all"}}
+}
+
+// render turns a spec into its plan and source.
+func render(t *testing.T, toml string) (*plan.Plan, []emit.File) {
+	t.Helper()
+	s, diags := spec.Parse("emu.toml", []byte(toml))
+	if s == nil {
+		t.Fatal(diags)
+	}
+	p, diags := plan.Build(s, runtime.Hash())
+	if p == nil {
+		t.Fatal(diags)
+	}
+	files, err := cuda.Render(p, runtime.Hash())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, files
+}
+
+// outcome is how a program ended.
+type outcome struct {
+	OK    bool   `json:"ok"`
+	Error string `json:"error"`
+	Rows  []struct {
+		M int64 `json:"m"`
+	} `json:"rows"`
+	Said string // on standard error: by a sanitizer, or by the host target before it aborts
+	Exit error  // nil where the program ended with 0
+}
+
+// Clean is the outcome of a program that found nothing wrong.
+func (o outcome) Clean() bool { return o.OK && o.Exit == nil && o.Said == "" }
+
+// Text is everything that was said.
+func (o outcome) Text() string { return o.Error + "\n" + o.Said }
+
+// start runs a runner, or another program that prints its JSON. environment is added to this process's.
+func start(t *testing.T, program string, environment []string, arguments ...string) outcome {
+	t.Helper()
+	ctx := deadline(t)
+	cmd := exec.CommandContext(ctx, program, append([]string{"--target-kind", "host"}, arguments...)...)
+	// One race is enough: reports are slow.
+	cmd.Env = append(append(os.Environ(), "TSAN_OPTIONS=halt_on_error=1"), environment...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var o outcome
+	o.Exit = cmd.Run()
+	if ctx.Err() != nil {
+		t.Fatalf("%s still ran after two minutes\n%s", cmd, &stderr)
+	}
+	if o.Exit == nil || stdout.Len() > 0 {
+		if err := json.Unmarshal(stdout.Bytes(), &o); err != nil {
+			t.Fatalf("%s: %v: %q\n%s", cmd, err, &stdout, &stderr)
+		}
+	}
+	o.Said = stderr.String()
+	return o
+}
+
+// deadline ends a program that a broken kernel makes hang.
+func deadline(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
