@@ -38,9 +38,9 @@ const (
 )
 
 var faults = []fault{
-	// It comes when the others have given up, and finds all it waits for, or their report.
-	{what: "a rank is stuck", ends: []string{late, late + "|stopped", late},
-		edits: inLaunch("while (mk::load_acquire(&kernel->globals.world.own().abort) == 0) std::this_thread::yield();")},
+	{what: "a rank never launches", ends: []string{late, "was elsewhere", late}, edits: inLaunch(
+		"for (int i = 0; i < kWorld; ++i) while (mk::load_acquire(&kernel->globals.world.control[i]->abort) == 0) std::this_thread::yield();" +
+			`return error.fail(MK_ESYSTEM, "was elsewhere until every rank had given up");`)},
 	{what: "a rank dies", ends: []string{late, "rank 1 was ended by signal 9", late}, arguments: []string{"--processes"},
 		edits: inLaunch("std::raise(SIGKILL);")},
 	{what: "M differs", ends: []string{disagree, disagree, disagree},
