@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -135,7 +136,7 @@ func (s *series) product(launch int) check.Product {
 
 func (s *series) prepareAll(stream mkrt.Stream) error {
 	for i := range s.task.Launches {
-		a, err := s.prepare(s.product(i))
+		a, err := s.prepare(i)
 		if err != nil {
 			return err
 		}
@@ -171,8 +172,12 @@ func (s *series) random(use int) uint64 {
 
 // check compares the C of a launch with the reference, and keeps the worst norm.
 func (s *series) check(launch int, a Args) error {
-	c := check.Guarded(s.m * s.row.N)
+	c := s.poisoned(launch)
 	if err := s.world.CopyOut(raw(c), a.C-2*check.GuardLen); err != nil {
+		return err
+	}
+	c, err := squeeze(c, s.row.N, s.gap(launch))
+	if err != nil {
 		return err
 	}
 	result := s.product(launch).Check(c, s.random(1+launch))
@@ -180,20 +185,38 @@ func (s *series) check(launch int, a Args) error {
 	return result.Err()
 }
 
-// prepare puts new inputs and a poisoned, guarded C on the device.
-func (s *series) prepare(p check.Product) (a Args, err error) {
-	shard := make([]uint16, s.row.ShardRows(s.world.Rank(), s.m)*p.K)
-	check.Fill(shard, p.SeedA, s.row.ShardStart(s.world.Rank(), s.m)*p.K)
+// gap is what lies between the rows of a launch's matrices: something in every other launch of a row that has gaps.
+func (s *series) gap(launch int) int { return launch % 2 * s.row.Gap }
+
+// poisoned is a launch's guarded C before it.
+func (s *series) poisoned(launch int) []uint16 {
+	all := check.Guarded(s.m * s.row.N)
+	guard := all[:check.GuardLen]
+	return slices.Concat(guard, spread(check.Inner(all), s.row.N, s.gap(launch), check.Guard), guard)
+}
+
+// prepare puts new inputs and a poisoned, guarded C on the device. Gaps between rows of the inputs are NaNs.
+func (s *series) prepare(launch int) (a Args, err error) {
+	p, gap, rank := s.product(launch), s.gap(launch), s.world.Rank()
+	a.M, a.Rows = s.m, s.row.Rows(launch, s.m)
+	if gap > 0 {
+		a.LDA, a.LDB, a.LDC = p.K+gap, p.K+gap, p.N+gap
+	}
+	first := int64(0)
+	for _, rows := range a.Rows[:rank] {
+		first += rows
+	}
+	shard := make([]uint16, int(a.Rows[rank])*p.K)
+	check.Fill(shard, p.SeedA, int(first)*p.K)
 	b := make([]uint16, p.N*p.K)
 	check.Fill(b, p.SeedB, 0)
-	a.M = s.m
-	if a.A, err = s.put(shard); err != nil {
+	if a.A, err = s.put(spread(shard, p.K, gap, check.Poison)); err != nil {
 		return a, err
 	}
-	if a.B, err = s.put(b); err != nil {
+	if a.B, err = s.put(spread(b, p.K, gap, check.Poison)); err != nil {
 		return a, err
 	}
-	a.C, err = s.put(check.Guarded(p.M * p.N))
+	a.C, err = s.put(s.poisoned(launch))
 	a.C += 2 * check.GuardLen
 	return a, err
 }
