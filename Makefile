@@ -44,6 +44,15 @@ gpu-build:
 gpu-run:
 	MKGEN_KERNEL_PATH=build/kernels build/gpu
 
+# Launches back to back under delays, graph replays, busy SMs, host cost (needs torch); and compute-sanitizer.
+.PHONY: launches-build launches-run sanitize
+launches-build:
+	tests/gpu/launches.sh $(GPUS)
+launches-run:
+	torchrun --nproc-per-node=$(GPUS) tests/gpu/launches.py build/launches build/launches/result.json
+sanitize:
+	tests/gpu/sanitize.sh
+
 # Against cuBLAS, NCCL and PyTorch symmetric memory; needs torch where it runs. Writes tests/bench/results/.
 bench: bench-build bench-run
 	$(GO) run ./tests/bench/table

@@ -68,8 +68,9 @@ func TestGolden(t *testing.T) {
 // What one spec does not use is not in its source, and no template action is left.
 func TestSpecialised(t *testing.T) {
 	for name, patterns := range map[string][2]string{ // must match, must not match
-		"dynamic": {`kWorld = 4\b`, `<%|%>|no value`},
+		"dynamic": {`kWorld = 4\b`, `<%|%>|no value|GivenShards`},
 		"fixed":   {`kWorld = 1\b`, `<%|%>|no value|Push|gather|arrival|Waiter`},
+		"given":   {`GivenShards<kWorld>`, `<%|%>|no value|EvenShards`},
 		"nodes":   {`kWorld = 6\b`, `<%|%>|no value`},
 	} {
 		files, err := Render(load(t, "testdata/"+name+".toml"), runtimeHash)

@@ -77,15 +77,26 @@ func TestDiagnostics(t *testing.T) {
 		{"communication alone", "[roles]\nintra_comm = 8", one, "f:10:1: roles.intra_comm: 8 SMs have no peer to send to in a world of 1; nearest legal value is 0"},
 		{"all communication", "[roles]\nintra_comm = 132", nil, "f:10:1: roles.intra_comm: 132 SMs are too many, of 1 to 131; nearest legal value is 131"},
 		{"inter_send on one node", "[roles]\ninter_send = 2", nil, "f:10:1: roles.inter_send: 2 SMs have no other node to send to; nearest legal value is 0"},
-		{"no inter_send", "[roles]\ninter_send = 0", nodes, "f:11:1: roles.inter_send: 0 SMs are too few, of 1 to 130; nearest legal value is 1"},
+		{"no inter_send", "[roles]\ninter_send = 0", nodes, "f:11:1: roles.inter_send: 0 SMs are too few, of 1 to 131; nearest legal value is 1"},
 		{"inter_reduce", "[roles]\ninter_reduce = 1", nil, "f:10:1: roles.inter_reduce: 1 SMs have nothing to add up in an AllGather; nearest legal value is 0"},
 		{"inter_reduce on nodes", "[roles]\ninter_reduce = 1", nodes, "f:11:1: roles.inter_reduce: 1 SMs have nothing to add up in an AllGather; nearest legal value is 0"},
+		{"reserve", "[roles]\nreserve = 132", nil, "f:10:1: roles.reserve: 132 SMs for other kernels leave too few of 132; nearest legal value is 131"},
+		{"reserve on nodes", "[roles]\nreserve = 130\nintra_comm = 1", nodes, "f:11:1: roles.reserve: 130 SMs for other kernels leave too few of 132; nearest legal value is 129"},
+		{"compute and reserve", "[roles]\ncompute = 125\nreserve = 8", nil, "f:10:1: roles.compute: 125 SMs and 0 of the other roles are more than 124; nearest legal value is 124"},
+		{"intra_comm and reserve", "[roles]\nintra_comm = 125\nreserve = 8", nil, "f:10:1: roles.intra_comm: 125 SMs are too many, of 1 to 123; nearest legal value is 123"},
 		{"more than the SMs", "[roles]\ncompute = 125\nintra_comm = 8", nil, "f:10:1: roles.compute: 125 SMs and 8 of the other roles are more than 132; nearest legal value is 124"},
 		{"more than the SMs, alone", "[roles]\ncompute = 133", one, "f:10:1: roles.compute: 133 SMs and 0 of the other roles are more than 132; nearest legal value is 132"},
 		{"nothing left", "[roles]\nintra_comm = 70\ninter_send = 62", nodes,
 			"f:11:1: roles.intra_comm: 70 SMs leave none of 132 to compute; nearest legal value is 69"},
 		{"nothing left, by the senders", "[roles]\nintra_comm = 40\ninter_send = 100", nodes,
 			"f:12:1: roles.inter_send: 100 SMs leave none of 132 to compute; nearest legal value is 91"},
+
+		{"few rows of a rank", "", []string{"n = 2048", "n = 2048\nmax_rows = 2047"},
+			"f:6:1: problem.max_rows: 2047 rows from each of 4 ranks are fewer than m; nearest legal value is 2048"},
+		{"many rows of a rank", "", []string{"n = 2048", "n = 2048\nmax_rows = 8193"},
+			"f:6:1: problem.max_rows: 8193 rows of one rank are more than m; nearest legal value is 8192"},
+		{"all rows of a rank", "", []string{"max = 8192", "max = 2000000000 }\nmax_rows = 2000000000 #", "k = 8192", "k = 8", "n = 2048", "n = 8"},
+			"f:5:1: problem.max_rows: 2000000000 rows from each of 4 ranks in chunks of 128 are more than 2147483647; nearest legal value is 536870784"},
 
 		{"rows", "", []string{"max = 8192", "max = 2147483647", "k = 8192", "k = 1024"},
 			"f:4:23: problem.m.max: 2147483647 rows in chunks of 128 are more than 2147483647; nearest legal value is 2147483136"},
@@ -145,23 +156,23 @@ func TestDefaults(t *testing.T) {
 		roles      Roles
 	}{
 		{"wide", "", nil,
-			Tile{128, 256, 64, 4, 2, 1, 8, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 256, 64, 4, 2, 1, 8, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
 		{"own SMs", "[roles]\nintra_comm=8", nil,
-			Tile{128, 192, 64, 5, 2, 1, 11, 16}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2}},
+			Tile{128, 192, 64, 5, 2, 1, 11, 16}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2, 0}},
 		{"narrow", "", []string{"n = 2048", "n = 72"},
-			Tile{128, 64, 64, 6, 2, 2, 2, 16}, Chunk{128, 256, 16, 256, 8, 4, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 64, 64, 6, 2, 2, 2, 16}, Chunk{128, 256, 16, 256, 8, 4, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
 		{"middling, short", "", []string{"n = 2048", "n = 136", "k = 8192", "k = 328"},
-			Tile{128, 128, 64, 6, 2, 1, 2, 16}, Chunk{128, 256, 16, 256, 8, 4, 1, 2, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{128, 128, 64, 6, 2, 1, 2, 16}, Chunk{128, 256, 16, 256, 8, 4, 1, 2, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
 		{"small", "[tile]\nm = 64\n[chunk]\nrows=192\ncols=64", []string{"n = 2048", "n = 8", "max = 8192", "max = 1030"},
-			Tile{64, 64, 64, 6, 1, 2, 1, 5}, Chunk{192, 64, 64, 64, 3, 3, 3, 128, 2, 384}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{64, 64, 64, 6, 1, 2, 1, 5}, Chunk{192, 64, 64, 64, 3, 3, 3, 128, 2, 384}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
 		{"alone", "", []string{"gpus_per_node = 4", "gpus_per_node = 1"},
-			Tile{128, 256, 64, 4, 2, 2, 8, 64}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 64, 8192}, Roles{132, 132, 0, 0, 0, false, 6, 2}},
+			Tile{128, 256, 64, 4, 2, 2, 8, 64}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 64, 8192}, Roles{132, 132, 0, 0, 0, false, 6, 2, 0}},
 		{"nodes", "[roles]\ncompute=20\nintra_comm=8", []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"},
-			Tile{128, 256, 64, 4, 2, 2, 8, 8}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 8, 1024}, Roles{132, 20, 8, 2, 0, false, 6, 2}},
+			Tile{128, 256, 64, 4, 2, 2, 8, 8}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 8, 1024}, Roles{132, 20, 8, 2, 0, false, 6, 2, 0}},
 		{"few rows", "", []string{"max = 8192", "max = 250"},
-			Tile{64, 128, 64, 6, 1, 2, 16, 1}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 1, 64}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{64, 128, 64, 6, 1, 2, 16, 1}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 1, 64}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
 		{"no rows", "", []string{"{ dynamic = true, max = 8192 }", "0"},
-			Tile{64, 64, 64, 6, 1, 2, 32, 0}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2}},
+			Tile{64, 64, 64, 6, 1, 2, 32, 0}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, diags := build(t, c.more, c.edits...)
@@ -178,6 +189,26 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("roles %+v, want %+v", p.Roles, c.roles)
 			}
 		})
+	}
+}
+
+func TestShard(t *testing.T) {
+	p, diags := build(t, "", "n = 2048", "n = 2048\nmax_rows = 5000")
+	if diags != "" {
+		t.Fatal(diags)
+	}
+	if p.Shard != (Extent{true, 5000}) || p.Chunk.Capacity != 5120 || p.Tile.ShardRows != 40 || p.Heap[3].Bytes != 3*5120*8192*2 {
+		t.Errorf("shard %+v, chunk %+v, tile %+v, heap %+v", p.Shard, p.Chunk, p.Tile, p.Heap)
+	}
+	if p, _ = build(t, ""); p.Shard != (Extent{false, 2048}) {
+		t.Errorf("shard %+v where M is split evenly", p.Shard)
+	}
+}
+
+func TestReserve(t *testing.T) {
+	p, _ := build(t, "[roles]\nreserve = 12\nintra_comm = 8")
+	if r := p.Roles; r.Compute != 112 || r.IntraComm != 8 || r.Reserve != 12 || !strings.Contains(p.Text(), "12 SMs left to other kernels") {
+		t.Errorf("roles %+v\n%s", r, p.Text())
 	}
 }
 

@@ -16,7 +16,11 @@ func (p *Plan) Text() string {
 	if p.M.Dynamic {
 		m = fmt.Sprintf("0 to %d, chosen at each launch", p.M.Max)
 	}
-	t.line("M", "%s; the largest shard has %d rows", m, ceilDiv(p.M.Max, int64(p.World)))
+	if p.Shard.Dynamic {
+		t.line("M", "%s; each launch says how many rows each rank has, up to %d", m, p.Shard.Max)
+	} else {
+		t.line("M", "%s; the largest shard has %d rows", m, p.Shard.Max)
+	}
 	t.line("N", "%d", p.N)
 	t.line("K", "%d", p.K)
 
@@ -53,6 +57,10 @@ func (p *Plan) Text() string {
 		t.line("inter_reduce", "%d SMs", r.InterReduce)
 	}
 
+	if r.Reserve > 0 {
+		t.line("reserve", "%d SMs left to other kernels", r.Reserve)
+	}
+
 	t.section("registers", fmt.Sprintf("%d of %d an SM", g.Registers(p.Tile.Consumers), registers))
 	t.line("entry", "%d a thread", g.EntryRegisters)
 	if g.ProducerRegisters > 0 {
@@ -71,7 +79,11 @@ func (p *Plan) Text() string {
 		t.line(b.Name, "%14d bytes at %d", b.Bytes, b.Offset)
 	}
 
-	t.section("work", fmt.Sprintf("of a rank at M = %d", p.M.Max))
+	evenly := ""
+	if p.Shard.Dynamic {
+		evenly = ", split evenly"
+	}
+	t.section("work", fmt.Sprintf("of a rank at M = %d%s", p.M.Max, evenly))
 	t.line("compute", "%14.0f flop   at %5.0f TFLOP/s  %10.1f us", e.Flops, TensorFlops/1e12, e.GEMMSeconds*1e6)
 	if p.World > 1 {
 		t.line("NVLink", "%14d bytes  at %5.0f GB/s     %10.1f us", e.LinkBytes, linkRate(r)/1e9, e.LinkSeconds*1e6)

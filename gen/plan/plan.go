@@ -11,8 +11,9 @@ type Plan struct {
 
 	Nodes, GPUsPerNode, World int
 
-	M    Extent // rows of the gathered A and of C; shards split it as evenly as it goes, the first M % World one row more
-	N, K int64
+	M     Extent // rows of the gathered A and of C
+	Shard Extent // rows of one rank's part of A: dynamic as each launch says, else M split as evenly as it goes, the first M % World one row more
+	N, K  int64
 
 	Tile     Tile
 	Chunk    Chunk
@@ -58,6 +59,7 @@ type Roles struct {
 	Compute, IntraComm, InterSend, InterReduce int
 	Beside                                     bool // intra_comm has no SMs of its own, but lanes beside the producer of each compute CTA
 	CommWarps, CommDepth                       int  // warps of an intra_comm CTA that move chunks, pieces in flight each
+	Reserve                                    int  // SMs left to other kernels
 }
 
 // Grid is the number of CTAs of one launch.

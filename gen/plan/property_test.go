@@ -30,13 +30,13 @@ func random(r *rand.Rand) map[string]string {
 	m := size()
 	return map[string]string{
 		"kernel": `"ag_gemm"`, "name": `"x"`,
-		"problem.m": pick(m, "{ dynamic = true, max = "+m+" }"), "problem.n": size(), "problem.k": size(),
+		"problem.m": pick(m, "{ dynamic = true, max = "+m+" }"), "problem.n": size(), "problem.k": size(), "problem.max_rows": pick("", "", "", "", m, size()),
 		"topology.nodes":         pick("", "", "1", "2", "7", "1024", "1025", fmt.Sprint(r.Int64())),
 		"topology.gpus_per_node": fmt.Sprint(r.IntN(10)),
 		"tile.m":                 pick("", "64", "128", small(300)), "tile.n": pick("", "64", "128", "192", "256", small(300)),
 		"tile.k": pick("", "64", small(100)), "tile.stages": small(10),
 		"chunk.rows": pick("", fmt.Sprint(64*r.IntN(20)), small(2000)), "chunk.cols": pick("", fmt.Sprint(64*r.IntN(20)), small(2000)),
-		"roles.compute": pick("", `"rest"`, small(140)), "roles.intra_comm": small(140), "roles.inter_send": small(140), "roles.inter_reduce": small(4),
+		"roles.compute": pick("", `"rest"`, small(140)), "roles.intra_comm": small(140), "roles.inter_send": small(140), "roles.inter_reduce": small(4), "roles.reserve": small(140),
 		"backend.macro": pick("", "", `"INTERNODE_BACKEND_TCP"`),
 	}
 }
@@ -134,7 +134,11 @@ func TestRandomStructs(t *testing.T) {
 // rules says which rule of a plan is broken, written down without the code that follows them.
 func rules(p *Plan) string {
 	t, c, r, g := p.Tile, p.Chunk, p.Roles, p.Budget
-	shard := (p.M.Max + int64(p.World) - 1) / int64(p.World)
+	even := (p.M.Max + int64(p.World) - 1) / int64(p.World)
+	shard := even
+	if p.Shard.Dynamic {
+		shard = p.Shard.Max
+	}
 	barriers := 2 * 8 * t.Stages
 	bytes, beside := int64(0), 0
 	if r.Beside {
@@ -152,6 +156,7 @@ func rules(p *Plan) string {
 	}{
 		{"world", p.World == p.Nodes*p.GPUsPerNode && p.World >= 1 && p.GPUsPerNode <= 8},
 		{"sizes", p.M.Max >= 0 && p.N >= 8 && p.K >= 8 && p.N%8 == 0 && p.K%8 == 0},
+		{"shard", shard == p.Shard.Max && shard >= even && shard <= p.M.Max},
 		{"tile", (t.M == 64 || t.M == 128) && t.N%64 == 0 && t.N >= 64 && t.N <= 256 && t.K == 64 && t.Consumers*64 == t.M},
 		{"stages", t.Stages >= 2 && t.Stages <= 8},
 		{"columns cover N", int64(t.Columns*t.N) >= p.N && int64((t.Columns-1)*t.N) < p.N},
@@ -166,7 +171,7 @@ func rules(p *Plan) string {
 		{"32-bit flags", p.World*c.ShardRows*c.Slabs <= math.MaxInt32},
 		{"runs", c.Pieces*c.PieceRows*c.PieceCols == c.Rows*c.Cols && c.Run >= 1 && c.Pieces%c.Run == 0},
 		{"32-bit runs", p.World == 1 || p.World*c.ShardRows*c.Slabs*(c.Pieces/c.Run) <= math.MaxInt32-6*132},
-		{"roles", r.Compute >= 1 && r.IntraComm >= 0 && r.InterSend >= 0 && r.InterReduce == 0 && r.Grid() <= 132},
+		{"roles", r.Compute >= 1 && r.IntraComm >= 0 && r.InterSend >= 0 && r.InterReduce == 0 && r.Reserve >= 0 && r.Grid()+r.Reserve <= 132},
 		{"a world of one does not communicate", p.World > 1 || r.IntraComm == 0 && r.InterSend == 0 && g.CommShared == 0},
 		{"peers communicate", p.World == 1 || r.Beside == (r.IntraComm == 0)},
 		{"nodes communicate", p.Nodes == 1 == (r.InterSend == 0) && p.Nodes == 1 == (p.Backend == "")},

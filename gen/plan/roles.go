@@ -17,10 +17,19 @@ func (b *builder) roles() {
 	if world == 0 {
 		return
 	}
-	send := 0 // least SMs for it
+	push, send := 0, 0 // least SMs for each
+	if world > 1 && s.IntraComm > 0 {
+		push = 1
+	}
 	if nodes > 1 {
 		send = 1
 	}
+	r.Reserve = s.Reserve
+	if most := sms - 1 - push - send; r.Reserve > most {
+		b.fail("roles.reserve", "%d SMs for other kernels leave too few of %d; nearest legal value is %d", r.Reserve, sms, most)
+		r.Reserve = most
+	}
+	ours := sms - r.Reserve
 	switch v := s.IntraComm; {
 	case world == 1 && v > 0:
 		b.fail("roles.intra_comm", "%d SMs have no peer to send to in a world of 1; nearest legal value is 0", v)
@@ -28,33 +37,33 @@ func (b *builder) roles() {
 	case v == 0:
 		r.Beside, r.CommWarps = true, besideWarps
 	default:
-		r.IntraComm = b.share("roles.intra_comm", v, sms-1-send)
+		r.IntraComm = b.share("roles.intra_comm", v, ours-1-send)
 	}
 	switch v := s.InterSend; {
 	case nodes == 1 && v > 0:
 		b.fail("roles.inter_send", "%d SMs have no other node to send to; nearest legal value is 0", v)
 	case nodes == 1:
 	case !b.given("roles.inter_send", v):
-		r.InterSend = defaultInterSend
+		r.InterSend = min(defaultInterSend, ours-1-push)
 	default:
-		r.InterSend = b.share("roles.inter_send", v, sms-2)
+		r.InterSend = b.share("roles.inter_send", v, ours-1-push)
 	}
 	if v := s.InterReduce; v > 0 {
 		b.fail("roles.inter_reduce", "%d SMs have nothing to add up in an AllGather; nearest legal value is 0", v)
 	}
 
-	rest := sms - r.IntraComm - r.InterSend
+	rest := ours - r.IntraComm - r.InterSend
 	if rest < 1 {
 		key, v := "roles.intra_comm", r.IntraComm
 		if r.InterSend > v {
 			key, v = "roles.inter_send", r.InterSend
 		}
-		b.fail(key, "%d SMs leave none of %d to compute; nearest legal value is %d", v, sms, v+rest-1)
+		b.fail(key, "%d SMs leave none of %d to compute; nearest legal value is %d", v, ours, v+rest-1)
 		return
 	}
 	r.Compute = rest
 	if v := s.Compute; v > rest {
-		b.fail("roles.compute", "%d SMs and %d of the other roles are more than %d; nearest legal value is %d", v, sms-rest, sms, rest)
+		b.fail("roles.compute", "%d SMs and %d of the other roles are more than %d; nearest legal value is %d", v, ours-rest, ours, rest)
 	} else if v > 0 {
 		r.Compute = v
 	}

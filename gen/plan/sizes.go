@@ -4,6 +4,29 @@ import "math"
 
 const addressable = addressSpace / elementBytes // elements
 
+// shard finds the rows of the largest shard.
+func (b *builder) shard() {
+	p := b.plan
+	if p.World == 0 {
+		return
+	}
+	const key = "problem.max_rows"
+	even := ceilDiv(p.M.Max, int64(p.World))
+	p.Shard = Extent{Max: even}
+	if !b.spec.Has(key) && b.spec.Problem.MaxRows == 0 {
+		return
+	}
+	p.Shard = Extent{Dynamic: true, Max: int64(b.spec.Problem.MaxRows)}
+	switch rows := p.Shard.Max; {
+	case rows > p.M.Max:
+		b.fail(key, "%d rows of one rank are more than m; nearest legal value is %d", rows, p.M.Max)
+		p.Shard.Max = p.M.Max
+	case rows < even:
+		b.fail(key, "%d rows from each of %d ranks are fewer than m; nearest legal value is %d", rows, p.World, even)
+		p.Shard.Max = even
+	}
+}
+
 // sizes counts tiles and chunks at the largest M and checks that indices fit 32 bits and bytes an address.
 func (b *builder) sizes() {
 	p := b.plan
@@ -17,12 +40,17 @@ func (b *builder) sizes() {
 	if b.spec.Has(keyM + ".max") {
 		keyM += ".max"
 	}
-	if padded := world * roundUp(ceilDiv(m, world), rows); padded > math.MaxInt32 {
-		most := math.MaxInt32 / (world * rows) * (world * rows)
-		b.fail(keyM, "%d rows in chunks of %d are more than %d; nearest legal value is %d", m, rows, math.MaxInt32, most)
-		m = most
+	shard := p.Shard.Max
+	if padded := world * roundUp(shard, rows); padded > math.MaxInt32 {
+		shard = math.MaxInt32 / (world * rows) * rows
+		if even := ceilDiv(m, world); p.Shard.Dynamic && even <= shard {
+			b.fail("problem.max_rows", "%d rows from each of %d ranks in chunks of %d are more than %d; nearest legal value is %d",
+				p.Shard.Max, world, rows, math.MaxInt32, shard)
+		} else {
+			b.fail(keyM, "%d rows in chunks of %d are more than %d; nearest legal value is %d", m, rows, math.MaxInt32, world*shard)
+			m = world * shard
+		}
 	}
-	shard := ceilDiv(m, world)
 	tileRows, chunkRows := ceilDiv(shard, int64(p.Tile.M)), ceilDiv(shard, rows)
 	capacity := chunkRows * rows
 
@@ -31,7 +59,7 @@ func (b *builder) sizes() {
 		b.fail("problem.n", "%d tiles are more than %d; nearest legal value is %d", tiles, math.MaxInt32, most)
 		n = most
 	}
-	held := max(m, (world-1)*capacity, 1) // rows of A in one piece: the caller's, or a gather buffer
+	held := max(m, (world-1)*capacity, 1)       // rows of A in one piece: the caller's, or a gather buffer
 	runs := int64(p.Chunk.Pieces / p.Chunk.Run) // of a chunk; the highest index is past the last run by the lanes of a launch
 	mostFlags, mostBytes := math.MaxInt32/2/max(world*chunkRows*runs, 1)*cols, addressable/held/8*8
 	switch {

@@ -15,7 +15,7 @@ func (b *builder) tile() {
 
 // height is that of a tile, and of a chunk, which is enough for the largest shard if that is low.
 func (b *builder) height() int {
-	if world := int64(b.plan.World); world > 0 && b.plan.M.Max <= 64*world {
+	if b.plan.World > 0 && b.plan.Shard.Max <= 64 {
 		return 64
 	}
 	return 128
@@ -40,7 +40,7 @@ func (b *builder) waves(n int) float64 {
 	p, m := b.plan, b.plan.Tile.M
 	world := int64(max(p.World, 1))
 	tiles := world * ceilDiv(ceilDiv(p.M.Max, world), int64(m)) * ceilDiv(p.N, int64(n))
-	workers := int64(max(1, sms-b.spec.Roles.IntraComm-b.spec.Roles.InterSend))
+	workers := int64(max(1, sms-b.spec.Roles.IntraComm-b.spec.Roles.InterSend-b.spec.Roles.Reserve))
 	if c := int64(b.spec.Roles.Compute); c > 0 {
 		workers = min(workers, c)
 	}

@@ -64,6 +64,9 @@ var keys = []key{
 	{path: "problem.k", kind: number, required: true, min: 8, max: maxInt - 7, step: 8,
 		doc:   "Columns of A and of B: the length of each dot product.",
 		field: func(s *Spec) any { return &s.Problem.K }},
+	{path: "problem.max_rows", kind: number, min: 0, max: maxInt, step: 1,
+		doc:   "Most rows of A that one rank has, where each launch says how many each rank has; left out, M is split evenly.",
+		field: func(s *Spec) any { return &s.Problem.MaxRows }},
 
 	{path: "topology.nodes", kind: number, min: 1, max: 1024, step: 1, fallback: 1, doc: "Machines.",
 		field: func(s *Spec) any { return &s.Topology.Nodes }},
@@ -93,6 +96,8 @@ var keys = []key{
 		field: func(s *Spec) any { return &s.Roles.InterSend }},
 	{path: "roles.inter_reduce", kind: number, min: 0, max: maxInt, step: 1, doc: "SMs that add up what other nodes sent.",
 		field: func(s *Spec) any { return &s.Roles.InterReduce }},
+	{path: "roles.reserve", kind: number, min: 0, max: maxInt, step: 1, doc: "SMs left to other kernels.",
+		field: func(s *Spec) any { return &s.Roles.Reserve }},
 
 	{path: "backend.macro", kind: text, doc: "Transport between nodes; without effect on one node.",
 		choices: []string{"INTERNODE_BACKEND_IBVERBS", "INTERNODE_BACKEND_EFA", "INTERNODE_BACKEND_TCP", "INTERNODE_BACKEND_SHM"},

@@ -45,9 +45,11 @@ type Spec struct {
 }
 
 // Problem is the matrix sizes: C[M,N] = A[M,K] * B[N,K]^T.
+// MaxRows is the most rows of A that one rank has where launches say how many, else left out.
 type Problem struct {
-	M    Extent
-	N, K int
+	M       Extent
+	N, K    int
+	MaxRows int
 }
 
 // Extent is a size that is fixed (Max is the size) or chosen at each launch (up to Max).
@@ -65,8 +67,8 @@ type Tile struct{ M, N, K, Stages int }
 // Chunk is the part of a shard that one arrival flag announces.
 type Chunk struct{ Rows, Cols int }
 
-// Roles is SMs per role; Compute 0 means "rest".
-type Roles struct{ Compute, IntraComm, InterSend, InterReduce int }
+// Roles is SMs per role, and those left to other kernels; Compute 0 means "rest".
+type Roles struct{ Compute, IntraComm, InterSend, InterReduce, Reserve int }
 
 // Backend names the transport between nodes.
 type Backend struct{ Macro string }

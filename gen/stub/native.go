@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,9 +19,9 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, NAME** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, NAME**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, NAME* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t m, uintptr_t stream,
-                       char* err, size_t err_len) {
-  NAME_args args = {(const void*)a, (const void*)b, (void*)c, m, (void*)stream};
+static int call_launch(void* f, NAME* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
+                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+  NAME_args args = {(const void*)a, (const void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(NAME*, const NAME_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
 static void call_close(void* f, NAME* kernel) { ((void (*)(NAME*))f)(kernel); }
@@ -127,14 +128,25 @@ func launchBody(p *plan.Plan) []Code {
 		m = Qual("C", "int64_t").Call(Id("a").Dot("M"))
 	}
 	address := func(field string) Code { return Qual("C", "uintptr_t").Call(Id("a").Dot(field)) }
+	stride := func(field string) Code { return Qual("C", "int64_t").Call(Id("a").Dot(field)) }
+	rows, check := Code(Nil()), Code(Null())
+	if p.Shard.Dynamic { // the library copies them, so that they need not stay after the call
+		rows = Parens(Op("*").Qual("C", "int64_t")).Call(Qual("unsafe", "Pointer").Call(Qual("unsafe", "SliceData").Call(Id("a").Dot("Rows"))))
+		check = If(Id("a").Dot("Rows").Op("!=").Nil().Op("&&").Len(Id("a").Dot("Rows")).Op("!=").Lit(p.World)).Block(
+			Return(failure(Qual(mkrt, "Invalid"), Qual("fmt", "Sprintf").Call(
+				Lit(p.Name+": Rows has %d numbers; give those of all "+fmt.Sprint(p.World)+" ranks, or nil"), Len(Id("a").Dot("Rows"))))),
+		)
+	}
 	return []Code{
 		If(Id("k").Dot("kernel").Op("==").Nil()).Block(
 			Return(failure(Qual(mkrt, "Invalid"), Lit(p.Name+": the kernel is closed; open it again"))),
 		),
+		check,
 		Id("unpin").Op(":=").Id("k").Dot("world").Dot("Pin").Call(),
 		Defer().Id("unpin").Call(),
 		Return(Id("k").Dot("result").Call(Qual("C", "call_launch").Call(
-			Id("k").Dot("launch"), Id("k").Dot("kernel"), address("A"), address("B"), address("C"), m, address("Stream"),
+			Id("k").Dot("launch"), Id("k").Dot("kernel"), address("A"), address("B"), address("C"),
+			stride("LDA"), stride("LDB"), stride("LDC"), m, rows, address("Stream"),
 			Op("&").Id("k").Dot("message").Index(Lit(0)), messageLen()))),
 	}
 }

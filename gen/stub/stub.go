@@ -72,8 +72,12 @@ func api(f *File, p *plan.Plan, runtimeHash uint64) {
 		for _, a := range operands(p) {
 			g.Id(a.name).Qual(mkrt, "Ptr").Comment(a.shape)
 		}
+		g.List(Id("LDA"), Id("LDB"), Id("LDC")).Int64().Comment("elements from row to row, multiples of 8; 0: rows without gaps")
 		if p.M.Dynamic {
 			g.Id("M").Int64().Comment(fmt.Sprintf("rows of C, the same on all ranks: 0 to %d", p.M.Max))
+		}
+		if p.Shard.Dynamic {
+			g.Id("Rows").Index().Int64().Comment(fmt.Sprintf("[%d] of each rank's A, 0 to %d, M in all, the same on all ranks; nil: split evenly", p.World, p.Shard.Max))
 		}
 		g.Id("Stream").Qual(mkrt, "Stream").Comment("CUstream, 0 for the default stream; ignored by the host target")
 	})

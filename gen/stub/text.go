@@ -20,6 +20,9 @@ func shardRows(p *plan.Plan) string {
 	if p.World == 1 {
 		return rows(p)
 	}
+	if p.Shard.Dynamic {
+		return "Rows[rank]"
+	}
 	return fmt.Sprintf("%s/%d, one more on the first %s%%%d ranks", rows(p), p.World, rows(p), p.World)
 }
 
@@ -36,6 +39,9 @@ func packageComment(p *plan.Plan) string {
 	if p.M.Dynamic {
 		m = ", M: m"
 	}
+	if p.Shard.Dynamic {
+		m += ", Rows: rows"
+	}
 	return fmt.Sprintf(`Package %s launches a kernel that computes C = AllGather(A) * Bᵀ on each of %d ranks (%d node(s) of %d GPU(s)),
 in %s with float32 accumulation, gathering and multiplying at the same time.
 
@@ -47,8 +53,8 @@ in %s with float32 accumulation, gathering and multiplying at the same time.
 }
 
 func argsComment(p *plan.Plan) string {
-	return fmt.Sprintf(`Args are the operands of one launch: %s, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
-memory for the host target). C must not overlap A or B. An operand without elements may be 0.`, p.DType)
+	return fmt.Sprintf(`Args are the operands of one launch: %s, row-major, 16-byte aligned, in this rank's device memory (host memory for the
+host target). C must not overlap A or B. An operand without elements may be 0.`, p.DType)
 }
 
 const (

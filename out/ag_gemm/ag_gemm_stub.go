@@ -17,16 +17,17 @@ import (
 )
 
 // Kernel is what a world must provide for ag_gemm; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x016f2b9d614826bb, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0xbbcb86201daaa6af}
+var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x1f57c49913ff263f, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x68186505a1f69afb}
 
-// Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
-// memory for the host target). C must not overlap A or B. An operand without elements may be 0.
+// Args are the operands of one launch: bf16, row-major, 16-byte aligned, in this rank's device memory (host memory for the
+// host target). C must not overlap A or B. An operand without elements may be 0.
 type Args struct {
-	A      mkrt.Ptr    // [M/4, one more on the first M%4 ranks][8192], this rank's shard
-	B      mkrt.Ptr    // [2048][8192], this rank's columns of the weights, transposed
-	C      mkrt.Ptr    // [M][2048], overwritten; rank 0's rows first
-	M      int64       // rows of C, the same on all ranks: 0 to 8192
-	Stream mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target
+	A             mkrt.Ptr    // [M/4, one more on the first M%4 ranks][8192], this rank's shard
+	B             mkrt.Ptr    // [2048][8192], this rank's columns of the weights, transposed
+	C             mkrt.Ptr    // [M][2048], overwritten; rank 0's rows first
+	LDA, LDB, LDC int64       // elements from row to row, multiples of 8; 0: rows without gaps
+	M             int64       // rows of C, the same on all ranks: 0 to 8192
+	Stream        mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target
 }
 
 var errUnavailable = fmt.Errorf("ag_gemm: %w: this program was built without cgo or not for linux; build it for linux with CGO_ENABLED=1", mkrt.ErrUnavailable)

@@ -13,7 +13,7 @@ std::string who(const Report& r) {
   return text;
 }
 
-// Kernels report the whole of Control::entered: the launch in the upper half, M in the lower.
+// Kernels report the whole of Control::entered: the launch in the upper half, the tag of its rows in the lower.
 uint64_t launch_of(uint64_t entered) { return entered >> 32 ? entered >> 32 : entered; }
 
 std::string late(const Report& r, uint64_t timeout_ms) {
@@ -36,11 +36,16 @@ std::string sentence(const Report& r, int self, uint64_t timeout_ms, const std::
              say(" waited for rank %u to enter launch %lu, last seen in launch %lu; ", r.peer, launch_of(r.expected),
                  launch_of(r.seen)) +
              late(r, timeout_ms);
-    case Wanted::kAgreement:
+    case Wanted::kSameM:
       return say(
           "rank %u: launch %u: launched with M = %lu but rank %u with M = %lu: launch with the same M on all ranks; "
           "close this world and open a new one",
           r.reporter, r.epoch, r.expected, r.peer, r.seen);
+    case Wanted::kSameRows:
+      return say(
+          "rank %u: launch %u: rank %u was launched with other rows (the hashes of what the two were given are %08lx "
+          "here and %08lx there): launch with the same rows of each rank on all ranks; close this world and open a new one",
+          r.reporter, r.epoch, r.peer, r.expected, r.seen);
     case Wanted::kAbort:
       if (int(r.reporter) != self)
         return say("rank %u: its host called mk_abort, which ends this world on all ranks; see that rank's own error",

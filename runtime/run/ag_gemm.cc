@@ -15,8 +15,9 @@ namespace {
 struct Buffers {
   Session& session;
   void *a, *b, *c;
+  std::vector<int64_t> rows;
   Buffers(Session& s, const Problem& p, int launch)
-      : session(s), a(s.put(p.a(launch))), b(s.put(p.b(launch))), c(s.put(p.poisoned_c())) {}
+      : session(s), a(s.put(p.a(launch))), b(s.put(p.b(launch))), c(s.put(p.poisoned_c())), rows(p.rows(launch)) {}
   Buffers(const Buffers&) = delete;
   ~Buffers() {
     for (void* ptr : {a, b, c}) session.free(ptr);
@@ -46,7 +47,7 @@ void launch_all(Session& session, const Launches& launches, const Problem& p, co
   std::minstd_rand random(uint32_t(options.seed * 8 + uint64_t(p.rank) + 1));
   for (const auto& l : launches) {
     if (options.delay) dawdle(random);
-    session.launch(l->a, l->b, l->c, p.m);
+    session.launch(l->a, l->b, l->c, p.m, l->rows);
   }
   session.sync();
 }
@@ -64,7 +65,7 @@ double time_all(Session& session, const Launches& launches, const Problem& p, in
   for (int i = 0; i < count; ++i) {
     const Buffers& l = *launches[size_t(i) % launches.size()];
     void* from = session.mark();
-    session.launch(l.a, l.b, l.c, p.m);
+    session.launch(l.a, l.b, l.c, p.m, l.rows);
     marks.emplace_back(from, session.mark());
   }
   session.sync();
@@ -95,7 +96,7 @@ void ag_gemm(Meeting& meeting, const Options& options, int rank) try {
   Session session(meeting, options, rank);
   try {
     for (size_t i = 0; i < options.m.size(); ++i) {
-      Problem p{options.m[i], kernel::kN, kernel::kK, kernel::kWorld, rank, options.seed + i};
+      Problem p{options.m[i], kernel::kN, kernel::kK, kernel::kMaxRows, kernel::kWorld, rank, options.seed + i};
       meeting.outcome[rank].rows[i] = run_one(meeting, session, options, p);
     }
   } catch (const std::runtime_error& e) {

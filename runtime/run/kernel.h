@@ -17,6 +17,7 @@ constexpr uint64_t kAbi = MK_PASTE(MK_KERNEL_MACROS, _ABI), kHeapBytes = MK_PAST
 constexpr int kWorld = MK_PASTE(MK_KERNEL_MACROS, _WORLD);
 constexpr int64_t kN = MK_PASTE(MK_KERNEL_MACROS, _N), kK = MK_PASTE(MK_KERNEL_MACROS, _K);
 constexpr int64_t kMaxM = MK_PASTE(MK_KERNEL_MACROS, _M_MAX);
+constexpr int64_t kMaxRows = MK_PASTE(MK_KERNEL_MACROS, _MAX_ROWS);  // 0: M is split evenly
 
 using Handle = ::MK_KERNEL_NAME;
 using Args = MK_PASTE(MK_KERNEL_NAME, _args);

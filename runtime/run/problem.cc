@@ -28,7 +28,7 @@ void fill_row(uint16_t* out, int64_t k, uint64_t key, float scale) {
   }
 }
 
-enum class Matrix : uint64_t { kA = 1, kB = 2, kSample = 3 };
+enum class Matrix : uint64_t { kA = 1, kB = 2, kSample = 3, kRows = 4 };
 
 uint64_t key(uint64_t seed, int launch, Matrix which, uint64_t owner, int64_t row) {
   return mix(mix(mix(mix(seed) + uint64_t(launch)) + uint64_t(which) * 1000 + owner) + uint64_t(row));
@@ -55,9 +55,9 @@ struct Norms {
                            ", M = " + std::to_string(p.m) + ": " + what);
 }
 
-int owner(const Problem& p, int64_t row) {
+int owner(const std::vector<int64_t>& rows, int64_t row) {
   int r = 0;
-  while (row >= p.begin(r) + p.rows(r)) ++r;
+  for (; row >= rows[r]; ++r) row -= rows[r];
   return r;
 }
 
@@ -70,7 +70,7 @@ void scan(const Problem& p, const std::vector<uint16_t>& c, int launch) {
     wrong(p, launch,
           std::to_string(bad) + " elements of C are not finite or were never written, the first in row " +
               std::to_string(first / p.n) + ", column " + std::to_string(first % p.n) + ", of rank " +
-              std::to_string(owner(p, first / p.n)) + "'s shard");
+              std::to_string(owner(p.rows(launch), first / p.n)) + "'s shard");
   for (int i = 0; i < kGuard; ++i)
     if (c[size + i] != kGuardBits)
       wrong(p, launch, "element " + std::to_string(i) + " after the end of C was overwritten");
@@ -78,10 +78,28 @@ void scan(const Problem& p, const std::vector<uint16_t>& c, int launch) {
 
 }  // namespace
 
+std::vector<int64_t> Problem::rows(int launch) const {
+  std::vector<int64_t> out(world);
+  for (int r = 0; r < world; ++r) out[r] = m / world + (r < m % world);
+  if (max_rows == 0) return out;
+  // Each rank in turn hands a random part of its rows to a random other, as far as that one has room.
+  for (int r = 0; r < world; ++r) {
+    const uint64_t draw = key(seed, launch, Matrix::kRows, 0, r);
+    int64_t& to = out[draw % world];
+    const int64_t most = std::min(out[r], max_rows - to), moved = draw >> 8 & 1 ? most : int64_t((draw >> 16) % uint64_t(most + 1));
+    out[r] -= moved;
+    to += moved;
+  }
+  return out;
+}
+
 std::vector<uint16_t> Problem::a(int launch) const {
-  std::vector<uint16_t> out(rows(rank) * k);
-  for (int64_t i = 0; i < rows(rank); ++i)
-    fill_row(&out[i * k], k, key(seed, launch, Matrix::kA, 0, begin(rank) + i), 1.0f);
+  const std::vector<int64_t> all = rows(launch);
+  int64_t begin = 0;
+  for (int r = 0; r < rank; ++r) begin += all[r];
+  std::vector<uint16_t> out(all[rank] * k);
+  for (int64_t i = 0; i < all[rank]; ++i)
+    fill_row(&out[i * k], k, key(seed, launch, Matrix::kA, 0, begin + i), 1.0f);
   return out;
 }
 
@@ -103,6 +121,7 @@ double Problem::check(const std::vector<uint16_t>& c, int launch) const {
   const bool full = m * n * k <= kFull;
   std::vector<uint16_t> line(k);
   std::vector<Norms> shards(world);
+  const std::vector<int64_t> owned = rows(launch);
   // One row of A at a time: all its columns, or those of the blocks for which it was drawn.
   for (int64_t row = 0; row < m; ++row) {
     bool made = false;
@@ -115,7 +134,7 @@ double Problem::check(const std::vector<uint16_t>& c, int launch) const {
       made = true;
       const int64_t drawn = left + int64_t((draw >> 32) % uint64_t(width));
       for (int64_t col = full ? left : drawn; col < (full ? left + width : drawn + 1); ++col)
-        shards[owner(*this, row)].add(value(c[row * n + col]), dot(line.data(), &weights[col * k], k));
+        shards[owner(owned, row)].add(value(c[row * n + col]), dot(line.data(), &weights[col * k], k));
     }
   }
   Norms all;

@@ -1,4 +1,5 @@
-// AllGather+GEMM: who owns which rows, the inputs of every launch, and the reference.
+// AllGather+GEMM: who owns which rows, the inputs of every launch, and the reference. Where the kernel takes the rows of
+// each rank (max_rows > 0), they are drawn anew for every launch, so that some ranks have none and some have many.
 //
 // Inputs are a function of seed, launch and place, so any rank can make any other's: A in [-1, 1), B in [-1/16, 1/16).
 #pragma once
@@ -15,14 +16,12 @@ constexpr uint16_t kGuardBits = 0x5aa5;
 constexpr double kBound = 1e-2;  // relative norm of the error, over all of C and over each shard
 
 struct Problem {
-  int64_t m, n, k;
+  int64_t m, n, k, max_rows;
   int world, rank;
   uint64_t seed;
 
-  int64_t begin(int r) const { return r * (m / world) + std::min<int64_t>(r, m % world); }
-  int64_t rows(int r) const { return m / world + (r < m % world); }
-
-  std::vector<uint16_t> a(int launch) const;  // this rank's shard [rows(rank), k]
+  std::vector<int64_t> rows(int launch) const;  // of each rank
+  std::vector<uint16_t> a(int launch) const;    // this rank's shard [rows(launch)[rank], k]
   std::vector<uint16_t> b(int launch) const;  // [n, k]
   std::vector<uint16_t> poisoned_c() const;   // [m, n], then the guard
 

@@ -71,12 +71,13 @@ void Session::must(int status) {
   if (status != MK_OK) throw std::runtime_error(err_[0] ? err_ : "status " + std::to_string(status));
 }
 
-void Session::launch(const void* a, const void* b, void* c, int64_t m) {
+void Session::launch(const void* a, const void* b, void* c, int64_t m, const std::vector<int64_t>& rows) {
   kernel::Args args{};
   args.a = a;
   args.b = b;
   args.c = c;
   args.m = m;
+  args.rows = kernel::kMaxRows > 0 ? rows.data() : nullptr;
   args.stream = stream_;
   must(kernel::launch(kernel_, &args, err_, sizeof err_));
 }

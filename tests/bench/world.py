@@ -21,7 +21,8 @@ class View(c.Structure):
 
 
 class Args(c.Structure):
-    _fields_ = [("a", c.c_void_p), ("b", c.c_void_p), ("c", c.c_void_p), ("m", c.c_int64), ("stream", c.c_void_p)]
+    _fields_ = [("a", c.c_void_p), ("b", c.c_void_p), ("c", c.c_void_p), ("lda", c.c_int64), ("ldb", c.c_int64), ("ldc", c.c_int64),
+                ("m", c.c_int64), ("rows", c.POINTER(c.c_int64)), ("stream", c.c_void_p)]
 
 
 class Failed(RuntimeError):
@@ -54,10 +55,19 @@ class Kernel:
         self.kernel = c.c_void_p()
         _call(getattr(lib, f"{name}_open"), c.byref(view), c.byref(self.kernel))
         self._launch, self._close = getattr(lib, f"{name}_launch"), getattr(lib, f"{name}_close")
+        self._launch.argtypes = [c.c_void_p, c.c_void_p, c.c_void_p, c.c_size_t]
 
-    def launch(self, a, b, out, m, stream):
-        args = Args(a.data_ptr(), b.data_ptr(), out.data_ptr(), m, stream)
-        _call(self._launch, self.kernel, c.byref(args))
+    def args(self, a, b, out, m, stream, rows=None):
+        """Of a launch. Matrices may have gaps between rows; rows: of every rank's a, for a kernel with max_rows."""
+        given = None if rows is None else (c.c_int64 * len(rows))(*rows)
+        return Args(a.data_ptr(), b.data_ptr(), out.data_ptr(), a.stride(0), b.stride(0), out.stride(0), m, given, stream)
+
+    def launch(self, a, b, out, m, stream, rows=None):
+        _call(self._launch, self.kernel, c.byref(self.args(a, b, out, m, stream, rows)))
+
+    def launch_raw(self, args):
+        """Without a sentence where it fails: for measuring. A status."""
+        return self._launch(self.kernel, args, None, 0)
 
     def check(self):
         _call(self.rt.mk_check, self.world)

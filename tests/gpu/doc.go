@@ -12,7 +12,7 @@
 // The program needs no Go where it runs. For each row it joins a world, with the ranks as goroutines (-threads), as child
 // processes (-processes) or first the one and then the other, and for each M makes five launches back to back, on new
 // inputs, on one stream, without waiting for the device or for other ranks in between; only then are the results checked.
-// Afterwards come the cases that must fail. The exit code is 1 if anything was wrong.
+// Then come kernels of two specs in one world and several worlds at once, in both modes. Afterwards come the cases that must fail. The exit code is 1 if anything was wrong.
 package gpu
 
 //go:generate go run ./registry -o kernels

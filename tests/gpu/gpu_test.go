@@ -33,7 +33,7 @@ func program(t *testing.T) string {
 	goSum, _ := os.ReadFile(filepath.Join(root, "go.sum"))
 	write(t, filepath.Join(dir, "go.sum"), string(goSum))
 
-	command(t, ".", "go", "run", "./registry", "-o", dir, "-import", "table", "-rows", "^("+two+"|"+four+"|ag_w3_n264_k64)$")
+	command(t, ".", "go", "run", "./registry", "-o", dir, "-import", "table", "-rows", "^("+two+"|"+four+"|"+uneven+"|ag_w4_n264_k328_rows)$")
 	mkgen(t, filepath.Join(dir, "lib"), filepath.Join(dir, "specs", "*.toml"))
 	mkgen(t, filepath.Join(dir, "lib", "other"), filepath.Join(dir, "specs", "other", two+".toml"))
 	command(t, dir, "go", "build", "-mod=mod", "-o", "program", ".")
@@ -80,8 +80,16 @@ func start(t *testing.T, dir, libraries string, args ...string) (string, bool) {
 func TestProgramOnTheCPU(t *testing.T) {
 	dir := program(t)
 	lib := filepath.Join(dir, "lib")
-	if out, ok := start(t, dir, lib); !ok || !strings.Contains(out, " 0 failed") {
+	out, ok := start(t, dir, lib)
+	if !ok || !strings.Contains(out, " 0 failed") {
 		t.Errorf("the table failed:\n%s", out)
+	}
+	for _, mode := range []string{"threads", "processes"} {
+		for _, c := range several {
+			if !regexp.MustCompile(c.name + ` +` + mode + ` +2 +700 .* ok`).MatchString(out) {
+				t.Errorf("%s did not run as %s:\n%s", c.name, mode, out)
+			}
+		}
 	}
 
 	// One wrong element, in one of the Ms, is found on every rank and in both modes.
@@ -92,7 +100,7 @@ func TestProgramOnTheCPU(t *testing.T) {
 	name := "lib" + two + ".host.so"
 	command(t, ".", "g++", "-std=c++20", "-O1", "-fPIC", "-shared", "-I"+filepath.Join(dir, two),
 		"-DREAL=\""+filepath.Join(lib, name)+"\"", "-DSPOIL_M=129", "testdata/broken.cc", "-o", filepath.Join(broken, name), "-ldl")
-	out, ok := start(t, dir, broken+":"+lib, "-rows", two)
+	out, ok = start(t, dir, broken+":"+lib, "-rows", two)
 	if ok {
 		t.Errorf("a broken kernel passed:\n%s", out)
 	}

@@ -7,11 +7,13 @@ import (
 	"github.com/mkgen/mkgen/tests/shapes"
 )
 
-// Args are the operands of a launch of any kernel; kernels of a fixed M ignore M.
+// Args are the operands of a launch of any kernel; kernels of a fixed M ignore M, those that split M evenly ignore Rows.
 type Args struct {
-	A, B, C mkrt.Ptr
-	M       int
-	Stream  mkrt.Stream
+	A, B, C       mkrt.Ptr
+	LDA, LDB, LDC int
+	M             int
+	Rows          []int64
+	Stream        mkrt.Stream
 }
 
 // Instance is an opened kernel.

@@ -14,6 +14,12 @@ import (
 	"github.com/mkgen/mkgen/tests/shapes"
 )
 
+// mode is a way to run a task on all ranks.
+type mode struct {
+	name string
+	run  func(Task, int) [][]Outcome
+}
+
 // Line is one line of the result: a row with one M in one mode, or a case that must fail.
 type Line struct {
 	Kernel string
@@ -66,6 +72,13 @@ func Main() {
 	r := &Report{Kind: *kind, GPUs: p.GPUs, Launches: *launches, Seed: *seed}
 	fmt.Printf("%s, %d GPUs, %d launches, seed %d\n%-24s %-9s %5s %6s %9s  %s\n", r.Kind, r.GPUs, r.Launches, r.Seed,
 		"kernel", "mode", "world", "M", "error", "status")
+	var modes []mode
+	if *threads || !*processes {
+		modes = append(modes, mode{"threads", p.threads})
+	}
+	if *processes || !*threads {
+		modes = append(modes, mode{"processes", p.processes})
+	}
 	if len(kernels) == 0 {
 		r.add(Line{Status: fail, Detail: "no kernels: run go generate ./tests/gpu"})
 	}
@@ -73,15 +86,19 @@ func Main() {
 		if _, ok := kernels[row.Name()]; !ok || !match.MatchString(row.Name()) {
 			continue
 		}
-		if *threads || !*processes {
-			r.row(p, row, "threads", p.threads)
+		for _, m := range modes {
+			r.row(p, row, m)
 		}
-		if *processes || !*threads {
-			r.row(p, row, "processes", p.processes)
+	}
+	for _, c := range several {
+		for _, m := range modes {
+			r.several(p, c, match, m)
 		}
 	}
 	for _, c := range refusals {
-		r.add(c.line(p))
+		if match.MatchString(c.kernel) {
+			r.add(c.line(p))
+		}
 	}
 	ok := 0
 	for _, l := range r.Lines {
@@ -117,8 +134,8 @@ func (r *Report) add(l Line) {
 }
 
 // row runs a row in one mode, and adds a line for each M.
-func (r *Report) row(p place, row shapes.Row, mode string, run func(Task, int) [][]Outcome) {
-	line := Line{Kernel: row.Name(), Mode: mode, World: row.World, Status: skip}
+func (r *Report) row(p place, row shapes.Row, mode mode) {
+	line := Line{Kernel: row.Name(), Mode: mode.name, World: row.World, Status: skip}
 	switch {
 	case p.Kind == mkrt.Host && row.Large:
 		line.Detail = "too large for a CPU"
@@ -129,9 +146,14 @@ func (r *Report) row(p place, row shapes.Row, mode string, run func(Task, int) [
 		r.add(line)
 		return
 	}
+	r.task(mode.run, Task{Kernels: []string{row.Name()}, Ms: row.Ms, Launches: r.Launches, Seed: r.Seed}, line)
+}
+
+// task runs a task and adds a line for each M.
+func (r *Report) task(run func(Task, int) [][]Outcome, t Task, line Line) {
 	start := time.Now()
-	outcomes := run(Task{row.Name(), row.Ms, r.Launches, r.Seed}, row.World)
-	for i, m := range row.Ms {
+	outcomes := run(t, line.World)
+	for i, m := range t.Ms {
 		l := line
 		l.M, l.Status = m, pass
 		for rank, o := range outcomes {
@@ -141,7 +163,7 @@ func (r *Report) row(p place, row shapes.Row, mode string, run func(Task, int) [
 				l.Detail += fmt.Sprintf("\n  rank %d: %s", rank, o[i].Error)
 			}
 		}
-		if i == len(row.Ms)-1 && l.Status == pass {
+		if i == len(t.Ms)-1 && l.Status == pass {
 			l.Detail = fmt.Sprintf("(%.1f s)", time.Since(start).Seconds())
 		}
 		r.add(l)

@@ -2,8 +2,11 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -12,9 +15,10 @@ import (
 	"github.com/mkgen/mkgen/tests/shapes"
 )
 
-// A Task is one row in one world.
+// A Task is kernels in one world, or in several at once.
 type Task struct {
-	Kernel   string
+	Kernels  []string // launched in turn, each on a stream of its own
+	Worlds   int      // each with these kernels, launched from a goroutine of its own; 0 is 1
 	Ms       []int
 	Launches int
 	Seed     uint64
@@ -51,56 +55,37 @@ func (t Task) run(cfg mkrt.Config) []Outcome {
 }
 
 func (t Task) launch(cfg mkrt.Config, outcomes []Outcome) error {
-	row, kernel, err := rowOf(t.Kernel)
-	if err != nil {
-		return err
-	}
-	world, err := mkrt.Join(context.Background(), cfg, kernel.Kernel)
-	if err != nil {
-		return err
-	}
-	defer world.Close()
-	instance, err := kernel.open(world)
-	if err != nil {
-		return err
-	}
-	defer instance.Close()
-	stream, err := world.NewStream()
-	if err != nil {
-		return err
-	}
-	defer world.FreeStream(stream)
-	all := make([]*series, len(t.Ms))
-	for i, m := range t.Ms {
-		all[i] = &series{task: t, row: row, world: world, m: m}
-		defer all[i].free()
-	}
-	if err := launchAll(all, cfg, instance, stream); err != nil {
-		world.Abort(err.Error()) // the peers must not wait for launches that will not come
-		return err
-	}
-	for i, s := range all {
-		if err := s.checkAll(); err != nil {
-			outcomes[i].Error = err.Error()
+	var sides []*side
+	defer func() {
+		for _, s := range sides {
+			s.close()
 		}
-		outcomes[i].Norm = s.norm
-	}
-	return nil
-}
-
-func launchAll(all []*series, cfg mkrt.Config, instance Instance, stream mkrt.Stream) error {
-	for _, s := range all {
-		if err := s.prepareAll(stream); err != nil {
+	}()
+	for len(sides) < max(t.Worlds, 1) {
+		s := &side{task: t}
+		sides = append(sides, s)
+		if err := s.open(cfg, len(sides)); err != nil {
 			return err
 		}
 	}
 	if err := barrier(cfg); err != nil {
 		return err
 	}
-	for _, s := range all {
-		if err := s.launchAll(instance, stream); err != nil {
-			return fmt.Errorf("M = %d: %w", s.m, err)
-		}
+	errs := make([]error, len(sides))
+	var wait sync.WaitGroup
+	for i, s := range sides {
+		wait.Go(func() {
+			if errs[i] = s.launchAll(); errs[i] != nil {
+				s.world.Abort(errs[i].Error()) // the peers must not wait for launches that will not come
+			}
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, s := range sides {
+		s.checkAll(outcomes)
 	}
 	return nil
 }
@@ -125,17 +110,18 @@ type series struct {
 	args   []Args
 	memory []mkrt.Ptr
 	norm   float64 // the worst
+	salt   int     // differs between series of the same M
 }
 
 // product names the inputs of a launch: A is the same matrix on all ranks, which have a shard of it each.
 func (s *series) product(launch int) check.Product {
-	seed := s.task.Seed*1000003 + uint64(s.m*1000+launch*10)
+	seed := s.task.Seed*1000003 + uint64((s.salt<<20+s.m)*1000+launch*10)
 	return check.Product{M: s.m, N: s.row.N, K: s.row.K, SeedA: seed, SeedB: seed + 1 + uint64(s.world.Rank())}
 }
 
 func (s *series) prepareAll(stream mkrt.Stream) error {
 	for i := range s.task.Launches {
-		a, err := s.prepare(s.product(i))
+		a, err := s.prepare(i)
 		if err != nil {
 			return err
 		}
@@ -143,16 +129,6 @@ func (s *series) prepareAll(stream mkrt.Stream) error {
 		s.args = append(s.args, a)
 	}
 	return nil
-}
-
-func (s *series) launchAll(instance Instance, stream mkrt.Stream) error {
-	time.Sleep(time.Duration(s.random(0) % uint64(maxDelay)))
-	for i, a := range s.args {
-		if err := instance.Launch(a); err != nil {
-			return fmt.Errorf("launch %d: %w", i+1, err)
-		}
-	}
-	return s.world.Sync(stream)
 }
 
 func (s *series) checkAll() error {
@@ -171,8 +147,12 @@ func (s *series) random(use int) uint64 {
 
 // check compares the C of a launch with the reference, and keeps the worst norm.
 func (s *series) check(launch int, a Args) error {
-	c := check.Guarded(s.m * s.row.N)
+	c := s.poisoned(launch)
 	if err := s.world.CopyOut(raw(c), a.C-2*check.GuardLen); err != nil {
+		return err
+	}
+	c, err := squeeze(c, s.row.N, s.gap(launch))
+	if err != nil {
 		return err
 	}
 	result := s.product(launch).Check(c, s.random(1+launch))
@@ -180,20 +160,38 @@ func (s *series) check(launch int, a Args) error {
 	return result.Err()
 }
 
-// prepare puts new inputs and a poisoned, guarded C on the device.
-func (s *series) prepare(p check.Product) (a Args, err error) {
-	shard := make([]uint16, s.row.ShardRows(s.world.Rank(), s.m)*p.K)
-	check.Fill(shard, p.SeedA, s.row.ShardStart(s.world.Rank(), s.m)*p.K)
+// gap is what lies between the rows of a launch's matrices: something in every other launch of a row that has gaps.
+func (s *series) gap(launch int) int { return launch % 2 * s.row.Gap }
+
+// poisoned is a launch's guarded C before it.
+func (s *series) poisoned(launch int) []uint16 {
+	all := check.Guarded(s.m * s.row.N)
+	guard := all[:check.GuardLen]
+	return slices.Concat(guard, spread(check.Inner(all), s.row.N, s.gap(launch), check.Guard), guard)
+}
+
+// prepare puts new inputs and a poisoned, guarded C on the device. Gaps between rows of the inputs are NaNs.
+func (s *series) prepare(launch int) (a Args, err error) {
+	p, gap, rank := s.product(launch), s.gap(launch), s.world.Rank()
+	a.M, a.Rows = s.m, s.row.Rows(launch, s.m)
+	if gap > 0 {
+		a.LDA, a.LDB, a.LDC = p.K+gap, p.K+gap, p.N+gap
+	}
+	first := int64(0)
+	for _, rows := range a.Rows[:rank] {
+		first += rows
+	}
+	shard := make([]uint16, int(a.Rows[rank])*p.K)
+	check.Fill(shard, p.SeedA, int(first)*p.K)
 	b := make([]uint16, p.N*p.K)
 	check.Fill(b, p.SeedB, 0)
-	a.M = s.m
-	if a.A, err = s.put(shard); err != nil {
+	if a.A, err = s.put(spread(shard, p.K, gap, check.Poison)); err != nil {
 		return a, err
 	}
-	if a.B, err = s.put(b); err != nil {
+	if a.B, err = s.put(spread(b, p.K, gap, check.Poison)); err != nil {
 		return a, err
 	}
-	a.C, err = s.put(check.Guarded(p.M * p.N))
+	a.C, err = s.put(s.poisoned(launch))
 	a.C += 2 * check.GuardLen
 	return a, err
 }

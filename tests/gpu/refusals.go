@@ -23,8 +23,9 @@ type refusal struct {
 }
 
 const (
-	two  = "ag_w2_n200_k72"
-	four = "ag_w4_n264_k520"
+	two    = "ag_w2_n200_k72"
+	four   = "ag_w4_n264_k520"
+	uneven = "ag_w2_n200_k136_rows"
 )
 
 var refusals = []refusal{
@@ -35,7 +36,11 @@ var refusals = []refusal{
 	{"another kernel's library", two, otherKernel},
 	{"no library", two, noLibrary},
 	{"world too small", four, worldMismatch},
-	{"M differs between ranks", two, rowsDiffer},
+	{"stride too short", two, shortStrides},
+	{"rows that cannot be", uneven, wrongRows},
+	{"M differs between ranks", two, mDiffers},
+	{"rows differ between ranks", uneven, rowsDiffer},
+	{"rows differ, each its own", uneven, rowsDifferUnseen},
 	{"a rank never launches", four, neverLaunches},
 	{"a rank aborts", two, aborts},
 	{"threads change", two, threadsChange},
@@ -160,7 +165,40 @@ func worldMismatch(p place, row shapes.Row, k kernel) error {
 	return nil
 }
 
+func shortStrides(p place, row shapes.Row, k kernel) error {
+	return p.refuse(row, k, []string{row.Name(), "not a multiple of 8 from"},
+		func(a *Args) { a.LDA = row.K - 8 }, func(a *Args) { a.LDB = row.K + 4 }, func(a *Args) { a.LDC = row.N - 8 },
+		func(a *Args) { a.LDC = -row.N }, func(a *Args) { a.LDA = 1 << 40 })
+}
+
+func wrongRows(p place, row shapes.Row, k kernel) error {
+	return p.refuse(row, k, []string{row.Name(), "ows"},
+		func(a *Args) { a.Rows = []int64{3, 3} }, func(a *Args) { a.Rows = []int64{8, -1} }, func(a *Args) { a.Rows = []int64{1 << 32, 7 - 1<<32} },
+		func(a *Args) { a.Rows = []int64{7} }, func(a *Args) { a.Rows = []int64{4, 3, 0} })
+}
+
+// rowsDiffer gives the same M with another row to each rank.
 func rowsDiffer(p place, row shapes.Row, k kernel) error {
+	return p.group(row, k, 9, p.Timeout, func(r *member) error {
+		a := r.args
+		a.A = a.B // which has enough rows
+		a.Rows = []int64{9 - int64(r.rank), int64(r.rank)}
+		return expect(r.launch(a), mkrt.ErrAborted, "other rows")
+	})
+}
+
+// rowsDifferUnseen makes each rank believe that it has all the rows, so that none waits for the other's.
+func rowsDifferUnseen(p place, row shapes.Row, k kernel) error {
+	return p.group(row, k, 9, p.Timeout, func(r *member) error {
+		a := r.args
+		a.A = a.B
+		a.Rows = make([]int64, row.World)
+		a.Rows[r.rank] = 9
+		return expect(r.launch(a), mkrt.ErrAborted, "other rows")
+	})
+}
+
+func mDiffers(p place, row shapes.Row, k kernel) error {
 	return p.group(row, k, 9, p.Timeout, func(r *member) error {
 		a := r.args
 		a.M -= r.rank

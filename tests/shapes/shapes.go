@@ -19,6 +19,9 @@ type Row struct {
 	IntraComm  int   // CTAs of their own; 0: beside compute
 	Share      int   // ranks that fit one GPU together: each takes SMs / Share, less IntraComm for compute
 	Ms         []int // rows of the gathered A, one set of launches each
+	MaxRows    int   // of one rank, where launches say how many each has; 0: M is split evenly
+	Gap        int   // elements between the rows of A, B and C in the launches with odd numbers
+	Reserve    int   // SMs left to other kernels
 	Fixed      bool  // M is Ms[0] in the spec, instead of dynamic up to the largest
 	Large      bool  // too much work for a CPU
 	NameSuffix string
@@ -42,22 +45,28 @@ func (r Row) MaxM() int {
 }
 
 // Compute is the number of compute CTAs.
-func (r Row) Compute() int { return sms/r.Share - r.IntraComm }
+func (r Row) Compute() int { return (sms-r.Reserve)/r.Share - r.IntraComm }
 
 // Fits tells whether the row's ranks can run on this many GPUs, as evenly spread as it goes.
 func (r Row) Fits(gpus int) bool { return (r.World+gpus-1)/gpus <= r.Share }
 
-// ShardRows is the number of rows of A that a rank owns: M split evenly, the first M % World ranks with one more.
-func (r Row) ShardRows(rank, m int) int {
-	rows := m / r.World
-	if rank < m%r.World {
-		rows++
+// Rows is the number of rows of A that each rank has in a launch. M is split evenly, the first M % World ranks with one
+// more, or where launches say, as unevenly as MaxRows allows: full ranks from rank launch % World on, the others empty.
+func (r Row) Rows(launch, m int) []int64 {
+	rows := make([]int64, r.World)
+	for i := range rows {
+		if r.MaxRows > 0 {
+			here := min(m, r.MaxRows)
+			rows[(launch+i)%r.World], m = int64(here), m-here
+			continue
+		}
+		rows[i] = int64(m / r.World)
+		if i < m%r.World {
+			rows[i]++
+		}
 	}
 	return rows
 }
-
-// ShardStart is the first row of A that a rank owns.
-func (r Row) ShardStart(rank, m int) int { return rank*(m/r.World) + min(rank, m%r.World) }
 
 // TOML is the row's spec.
 func (r Row) TOML() string {
@@ -68,9 +77,12 @@ func (r Row) TOML() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kernel = \"ag_gemm\"\nname = %q\n", r.Name())
 	fmt.Fprintf(&b, "[problem]\nm = %s\nn = %d\nk = %d\n", m, r.N, r.K)
+	if r.MaxRows > 0 {
+		fmt.Fprintf(&b, "max_rows = %d\n", r.MaxRows)
+	}
 	fmt.Fprintf(&b, "[topology]\ngpus_per_node = %d\n", r.World)
 	fmt.Fprintf(&b, "[tile]\nm = %d\nn = %d\nk = 64\nstages = %d\n", r.TileM, r.TileN, r.Stages)
 	fmt.Fprintf(&b, "[chunk]\nrows = %d\ncols = %d\n", r.ChunkRows, r.ChunkCols)
-	fmt.Fprintf(&b, "[roles]\ncompute = %d\nintra_comm = %d\n", r.Compute(), r.IntraComm)
+	fmt.Fprintf(&b, "[roles]\ncompute = %d\nintra_comm = %d\nreserve = %d\n", r.Compute(), r.IntraComm, r.Reserve)
 	return b.String()
 }

@@ -24,10 +24,10 @@ func TestEveryRowHasAPlan(t *testing.T) {
 			t.Errorf("%s: %v\n%s", r.Name(), diags, r.TOML())
 			continue
 		}
-		if p.World != r.World || p.Tile.Stages != r.Stages || p.Chunk.Cols != r.ChunkCols || p.M.Max != int64(r.MaxM()) || p.M.Dynamic == r.Fixed {
+		if p.World != r.World || p.Tile.Stages != r.Stages || p.Chunk.Cols != r.ChunkCols || p.M.Max != int64(r.MaxM()) || p.M.Dynamic == r.Fixed || p.Shard.Dynamic != (r.MaxRows > 0) || p.Roles.Reserve != r.Reserve {
 			t.Errorf("%s: the plan is of another kernel: %+v", r.Name(), p)
 		}
-		if grid := p.Roles.Grid(); grid*r.Share > sms {
+		if grid := p.Roles.Grid(); grid*r.Share > sms-r.Reserve {
 			t.Errorf("%s: %d ranks of %d CTAs do not fit %d SMs", r.Name(), r.Share, grid, sms)
 		}
 		if !r.Large && r.MaxM()*r.N*r.K > 1e8 {
@@ -37,19 +37,26 @@ func TestEveryRowHasAPlan(t *testing.T) {
 }
 
 func TestShardsPartitionM(t *testing.T) {
+	without := false // any rows
 	for _, r := range Table {
 		for _, m := range r.Ms {
-			next := 0
-			for rank := range r.World {
-				if r.ShardStart(rank, m) != next {
-					t.Errorf("%s, M %d: shard %d starts at %d, not %d", r.Name(), m, rank, r.ShardStart(rank, m), next)
+			for launch := range 5 {
+				sum := int64(0)
+				for rank, rows := range r.Rows(launch, m) {
+					sum += rows
+					without = without || rows == 0 && m > r.World
+					if r.MaxRows > 0 && rows > int64(r.MaxRows) {
+						t.Errorf("%s: launch %d: rank %d has %d rows, more than %d", r.Name(), launch, rank, rows, r.MaxRows)
+					}
 				}
-				next += r.ShardRows(rank, m)
-			}
-			if next != m {
-				t.Errorf("%s: shards have %d rows of %d", r.Name(), next, m)
+				if sum != int64(m) {
+					t.Errorf("%s: shards have %d rows of %d", r.Name(), sum, m)
+				}
 			}
 		}
+	}
+	if !without {
+		t.Error("no launch leaves a rank without rows")
 	}
 }
 
@@ -66,6 +73,9 @@ func TestTableCovers(t *testing.T) {
 		cases["communication beside compute"] = cases["communication beside compute"] || r.World > 1 && r.IntraComm == 0
 		cases["communication CTAs"] = cases["communication CTAs"] || r.IntraComm > 0
 		cases["fixed M"] = cases["fixed M"] || r.Fixed
+		cases["given rows"] = cases["given rows"] || r.MaxRows > 0
+		cases["rows with gaps"] = cases["rows with gaps"] || r.Gap > 0
+		cases["reserve"] = cases["reserve"] || r.Reserve > 0
 		for _, m := range r.Ms {
 			cases["M = 0"] = cases["M = 0"] || m == 0 && r.World > 1
 			cases["M below the world"] = cases["M below the world"] || m > 0 && m < r.World
@@ -83,7 +93,7 @@ func TestTableCovers(t *testing.T) {
 			t.Errorf("no row has tile %v", tile)
 		}
 	}
-	for _, c := range []string{"several tile rows in a chunk", "several slabs", "narrower last slab", "fixed M", "M = 0", "M below the world", "M not divisible", "8192 tokens, 4 ranks", "communication beside compute", "communication CTAs"} {
+	for _, c := range []string{"several tile rows in a chunk", "several slabs", "narrower last slab", "fixed M", "M = 0", "M below the world", "M not divisible", "8192 tokens, 4 ranks", "communication beside compute", "communication CTAs", "given rows", "rows with gaps", "reserve"} {
 		if !cases[c] {
 			t.Errorf("no row has: %s", c)
 		}

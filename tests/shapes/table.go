@@ -3,7 +3,7 @@ package shapes
 // Table holds every row. Between them: worlds 1 to 8; M of 0, 1, less than the world, around a tile and not divisible by
 // the world; N and K below, at and beyond a tile and not multiples of it; every tile; chunks of one to three tile rows and
 // of one to several slabs, the last one narrower; 2 to 8 stages; communication beside compute and in 1 to 8 CTAs of
-// its own.
+// its own; rows split evenly and given, some ranks without any; rows with gaps; SMs left to other kernels.
 var Table = []Row{
 	{World: 1, N: 8, K: 8, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
@@ -13,7 +13,9 @@ var Table = []Row{
 	{World: 2, N: 200, K: 72, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, IntraComm: 1, Share: 2,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
 	{World: 2, N: 256, K: 1024, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, Share: 2,
-		Ms: []int{129, 300}},
+		Ms: []int{129, 300}, Gap: 8},
+	{World: 2, N: 200, K: 136, TileM: 64, TileN: 64, Stages: 3, ChunkRows: 64, ChunkCols: 64, Share: 2,
+		Ms: []int{0, 1, 130, 700}, MaxRows: 700, NameSuffix: "_rows"},
 	{World: 2, N: 64, K: 64, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, IntraComm: 1, Share: 2,
 		Ms: []int{0}, Fixed: true, NameSuffix: "_m0"},
 
@@ -28,6 +30,8 @@ var Table = []Row{
 		Ms: []int{128, 500}},
 	{World: 4, N: 256, K: 1024, TileM: 128, TileN: 128, Stages: 5, ChunkRows: 128, ChunkCols: 192, IntraComm: 3, Share: 4,
 		Ms: []int{301}, Fixed: true},
+	{World: 4, N: 264, K: 328, TileM: 128, TileN: 128, Stages: 4, ChunkRows: 128, ChunkCols: 128, IntraComm: 2, Share: 4,
+		Ms: []int{3, 129, 513}, MaxRows: 200, Gap: 24, Reserve: 4, NameSuffix: "_rows"},
 
 	{World: 5, N: 256, K: 64, TileM: 128, TileN: 128, Stages: 6, ChunkRows: 384, ChunkCols: 64, Share: 5,
 		Ms: []int{4, 127, 129, 2501}},

@@ -6,7 +6,8 @@
  *   B  this rank's columns of the weights, transposed: [2048, 8192]
  *   C  [m, 2048], rows of rank 0's shard first; must not overlap A or B
  *
- * All are bf16, row-major, contiguous, in device memory (host memory for the "host" target), 16-byte aligned.
+ * All are bf16, row-major, in device memory (host memory for the "host" target), 16-byte aligned. From one row to the
+ * next are lda, ldb and ldc elements: multiples of 8, or 0 for the length of a row. What lies between rows is left alone.
  * A may be NULL where rows is 0, and C where it has no rows.
  *
  * Functions return MK_OK (0) or another mk_status of mk/abi.h, and then write one sentence into err (NUL-terminated,
@@ -17,11 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DYNAMIC_ABI 0x7581b3e8de938a70ull /* hash of the plan and of the runtime; equal on all ranks */
+#define DYNAMIC_ABI 0x9df043bd47e219e7ull /* hash of the plan and of the runtime; equal on all ranks */
 #define DYNAMIC_HEAP_BYTES 201343488ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define DYNAMIC_WORLD 4
 #define DYNAMIC_NODES 1
 #define DYNAMIC_M_MAX 8192
+#define DYNAMIC_MAX_ROWS 0 /* m is split evenly */
 #define DYNAMIC_N 2048
 #define DYNAMIC_K 8192
 
@@ -37,8 +39,10 @@ typedef struct dynamic_args {
   const void* a;
   const void* b;
   void* c;
-  int64_t m;    /* rows of C, the same on all ranks: 0 <= m <= 8192 */
-  void* stream; /* CUstream, NULL for the default stream; ignored by the "host" target */
+  int64_t lda, ldb, ldc; /* elements from row to row, 0: rows without gaps */
+  int64_t m;             /* rows of C, the same on all ranks: 0 <= m <= 8192 */
+  const int64_t* rows;   /* NULL: m is split evenly */
+  void* stream;          /* CUstream, NULL for the default stream; ignored by the "host" target */
 } dynamic_args;
 
 uint64_t dynamic_abi(void);       /* DYNAMIC_ABI as the library was built */
@@ -49,8 +53,13 @@ const char* dynamic_target(void); /* "sm_90a" or "host" */
 int dynamic_open(const struct mk_view* view, dynamic** kernel, char* err, size_t err_len);
 
 /* Every rank must launch, with the same m, and as often as the others. Asynchronous in stream order; the "host" target
- * returns when the result is there. May be captured in a CUDA graph. What goes wrong on the device is told by mk_check
- * after the stream has been synchronised. A launch only reads a and b, and overwrites all of c. */
+ * returns when the result is there. What goes wrong on the device is told by mk_check after the stream has been
+ * synchronised. A launch only reads a and b, and overwrites all of c.
+ *
+ * May be captured in a CUDA graph, which keeps the operands' addresses, m and strides; their contents may change between
+ * replays. A launch takes its SMs at once or waits until they are free, and while it runs its peers wait for it. So of
+ * kernels that do not fit beside each other ([roles] compute and reserve in their specs), all ranks must launch the same
+ * one first. */
 int dynamic_launch(dynamic* kernel, const dynamic_args* args, char* err, size_t err_len);
 
 void dynamic_close(dynamic* kernel); /* after the launches are done; NULL is ignored */

@@ -28,11 +28,12 @@ static_assert(sizeof(mk::Control) <= 512, "the control block has its part of the
 using ATile = mk::Tile<mk::bf16, kTileM, kTileK>;
 using BTile = mk::Tile<mk::bf16, kTileN, kTileK>;
 using CTile = mk::Tile<mk::bf16, 64, 64>;
-using Tiles = mk::Tiles<kWorld, kTileM, kTileColumns>;
+using Shards = mk::EvenShards<kWorld>;
+using Tiles = mk::Tiles<Shards, kTileM, kTileColumns>;
 
 struct Globals {
   mk::World<kWorld> world;
-  mk::Shards<kWorld> shards;
+  Shards shards;
   mk::Tensor own, b;         // [rows of this rank, K], [N, K]
   mk::Tensor c[kWorld];      // per shard: [its rows, N]
 };
@@ -111,7 +112,7 @@ using Grid = mk::Grid<256, 255,
 
 MK_KERNEL(fixed_ag_gemm, Grid, Globals)
 
-constexpr mk::Needs kNeeds = {"fixed", FIXED_ABI, FIXED_HEAP_BYTES, kWorld, 1};
+constexpr mk::Needs kNeeds = {"fixed", FIXED_ABI, FIXED_HEAP_BYTES, kWorld, 1, kMaxM, true, 1000};
 
 }  // namespace fixed_kernel
 
@@ -121,8 +122,36 @@ struct fixed {
   Globals globals{};
   int device = 0;
   const uint32_t* health = nullptr;
-  fixed_args seen{};  // what the views in globals were made for
+  bool viewed = false;      // globals has views of the operands in
+  fixed_args seen{};  // and globals.shards
 };
+
+static bool same_operands(const fixed_args& x, const fixed_args& y) {
+  return x.a == y.a && x.b == y.b && x.c == y.c && x.lda == y.lda && x.ldb == y.ldb && x.ldc == y.ldc;
+}
+
+// Makes the views of a launch's operands.
+static int view_operands(fixed& kernel, const fixed_args& args, const Shards& shards, const mk::Error& error) {
+  Globals& g = kernel.globals;
+  const int rows = shards.rows(g.world.rank);
+  if (int status = rows > 0 ? mk::check_pointer(kNeeds, "A", args.a, error) : MK_OK) return status;
+  if (int status = shards.m > 0 ? mk::check_pointer(kNeeds, "B", args.b, error) : MK_OK) return status;
+  if (int status = shards.m > 0 ? mk::check_pointer(kNeeds, "C", args.c, error) : MK_OK) return status;
+  if (int status = mk::check_stride(kNeeds, "lda", args.lda, kK, error)) return status;
+  if (int status = mk::check_stride(kNeeds, "ldb", args.ldb, kK, error)) return status;
+  if (int status = mk::check_stride(kNeeds, "ldc", args.ldc, kN, error)) return status;
+  const int64_t lda = mk::row_stride(args.lda, kK), ldb = mk::row_stride(args.ldb, kK), ldc = mk::row_stride(args.ldc, kN);
+  const auto* a = static_cast<const mk::bf16*>(args.a);
+  const auto* c = static_cast<const mk::bf16*>(args.c);
+  kernel.viewed = false;
+  g.shards = shards;
+  bool made = mk::make_view<ATile>(g.own, a, rows, kK, lda) && mk::make_view<BTile>(g.b, static_cast<const mk::bf16*>(args.b), kN, kK, ldb);
+  for (int i = 0; i < kWorld; ++i) made = made && mk::make_view<CTile>(g.c[i], c + shards.begin(i) * ldc, shards.rows(i), kN, ldc);
+  if (!made) return error.fail(MK_ESYSTEM, "%s: the driver refused a tensor map for M = %d; are A, B and C device pointers?", kNeeds.name, shards.m);
+  kernel.viewed = true;
+  kernel.seen = args;
+  return MK_OK;
+}
 
 extern "C" {
 
@@ -139,7 +168,6 @@ int fixed_open(const mk_view* view, fixed** kernel, char* text, size_t length) {
   auto made = std::make_unique<fixed>();
   made->device = view->device;
   made->health = view->health;
-  made->seen.m = -1;
   Globals& g = made->globals;
   g.world = mk::world_of<kWorld>(*view);
   *kernel = made.release();
@@ -153,22 +181,10 @@ int fixed_launch(fixed* kernel, const fixed_args* args, char* text, size_t lengt
   const mk::OnDevice on(kernel->device);
   if (int status = on.check(error)) return status;
   Globals& g = kernel->globals;
-  if (args->m != kernel->seen.m || args->a != kernel->seen.a || args->b != kernel->seen.b || args->c != kernel->seen.c) {
-    if (args->m != kMaxM)
-      return error.fail(MK_EINVAL, "%s: M = %lld, the plan fixes it at %d; make [problem] m dynamic", kNeeds.name, (long long)args->m, kMaxM);
-    const mk::Shards<kWorld> shards{int(args->m)};
-    const int rows = shards.rows(g.world.rank);
-    if (int status = rows > 0 ? mk::check_pointer(kNeeds, "A", args->a, error) : MK_OK) return status;
-    if (int status = args->m > 0 ? mk::check_pointer(kNeeds, "B", args->b, error) : MK_OK) return status;
-    if (int status = args->m > 0 ? mk::check_pointer(kNeeds, "C", args->c, error) : MK_OK) return status;
-    const auto* a = static_cast<const mk::bf16*>(args->a);
-    const auto* c = static_cast<const mk::bf16*>(args->c);
-    kernel->seen.m = -1;
-    g.shards = shards;
-    bool made = mk::make_view<ATile>(g.own, a, rows, kK, kK) && mk::make_view<BTile>(g.b, static_cast<const mk::bf16*>(args->b), kN, kK, kK);
-    for (int i = 0; i < kWorld; ++i) made = made && mk::make_view<CTile>(g.c[i], c + shards.begin(i) * kN, shards.rows(i), kN, kN);
-    if (!made) return error.fail(MK_ESYSTEM, "%s: the driver refused a tensor map for M = %lld; are A, B and C device pointers?", kNeeds.name, (long long)args->m);
-    kernel->seen = *args;
+  Shards shards;
+  if (int status = mk::shards_of(kNeeds, args->m, args->rows, shards, error)) return status;
+  if (!kernel->viewed || shards != g.shards || !same_operands(*args, kernel->seen)) {
+    if (int status = view_operands(*kernel, *args, shards, error)) return status;
   }
   return mk::launch<Grid>(fixed_ag_gemm, kernel->device, g, args->stream, error);
 }

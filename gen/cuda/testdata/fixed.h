@@ -6,7 +6,8 @@
  *   B  this rank's columns of the weights, transposed: [136, 72]
  *   C  [1000, 136], rows of rank 0's shard first; must not overlap A or B
  *
- * All are bf16, row-major, contiguous, in device memory (host memory for the "host" target), 16-byte aligned.
+ * All are bf16, row-major, in device memory (host memory for the "host" target), 16-byte aligned. From one row to the
+ * next are lda, ldb and ldc elements: multiples of 8, or 0 for the length of a row. What lies between rows is left alone.
  * A may be NULL where rows is 0, and C where it has no rows.
  *
  * Functions return MK_OK (0) or another mk_status of mk/abi.h, and then write one sentence into err (NUL-terminated,
@@ -17,11 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FIXED_ABI 0x71435f90a857de64ull /* hash of the plan and of the runtime; equal on all ranks */
+#define FIXED_ABI 0xe7357bfdf47da2f0ull /* hash of the plan and of the runtime; equal on all ranks */
 #define FIXED_HEAP_BYTES 512ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define FIXED_WORLD 1
 #define FIXED_NODES 1
 #define FIXED_M_MAX 1000 /* and no other */
+#define FIXED_MAX_ROWS 0 /* m is split evenly */
 #define FIXED_N 136
 #define FIXED_K 72
 
@@ -37,8 +39,10 @@ typedef struct fixed_args {
   const void* a;
   const void* b;
   void* c;
-  int64_t m;    /* rows of C, the same on all ranks: 1000 */
-  void* stream; /* CUstream, NULL for the default stream; ignored by the "host" target */
+  int64_t lda, ldb, ldc; /* elements from row to row, 0: rows without gaps */
+  int64_t m;             /* rows of C, the same on all ranks: 1000 */
+  const int64_t* rows;   /* NULL: m is split evenly */
+  void* stream;          /* CUstream, NULL for the default stream; ignored by the "host" target */
 } fixed_args;
 
 uint64_t fixed_abi(void);       /* FIXED_ABI as the library was built */
@@ -49,8 +53,13 @@ const char* fixed_target(void); /* "sm_90a" or "host" */
 int fixed_open(const struct mk_view* view, fixed** kernel, char* err, size_t err_len);
 
 /* Every rank must launch, with the same m, and as often as the others. Asynchronous in stream order; the "host" target
- * returns when the result is there. May be captured in a CUDA graph. What goes wrong on the device is told by mk_check
- * after the stream has been synchronised. A launch only reads a and b, and overwrites all of c. */
+ * returns when the result is there. What goes wrong on the device is told by mk_check after the stream has been
+ * synchronised. A launch only reads a and b, and overwrites all of c.
+ *
+ * May be captured in a CUDA graph, which keeps the operands' addresses, m and strides; their contents may change between
+ * replays. A launch takes its SMs at once or waits until they are free, and while it runs its peers wait for it. So of
+ * kernels that do not fit beside each other ([roles] compute and reserve in their specs), all ranks must launch the same
+ * one first. */
 int fixed_launch(fixed* kernel, const fixed_args* args, char* err, size_t err_len);
 
 void fixed_close(fixed* kernel); /* after the launches are done; NULL is ignored */

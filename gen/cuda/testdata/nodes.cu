@@ -22,7 +22,7 @@ constexpr int kSlabs = 1, kShardChunks = 1;  // chunks across K, down the larges
 constexpr int kPieceRows = 16, kPieceColumns = 256;
 constexpr int kPieces = 8, kRun = 4;  // pieces of a chunk, and of it moved by one lane in a row
 constexpr int kCommWarps = 1, kCommDepth = 2;
-constexpr int64_t kCapacity = 128;  // rows kept for each peer's shard
+constexpr int64_t kCapacity = 128;  // rows kept for each peer's shard, of at most 84
 constexpr int64_t kArrivalsOffset = 512, kWrittenOffset = 768;
 constexpr int64_t kGatherOffset[2] = {1024, 257024};
 constexpr int kCompute = 130;
@@ -44,12 +44,13 @@ static_assert((kWorld - 1) * kCapacity <= 0x7fffffff, "TMA coordinates are 32 bi
 using ATile = mk::Tile<mk::bf16, kTileM, kTileK>;
 using BTile = mk::Tile<mk::bf16, kTileN, kTileK>;
 using CTile = mk::Tile<mk::bf16, 64, 64>;
-using Tiles = mk::Tiles<kWorld, kTileM, kTileColumns>;
+using Shards = mk::EvenShards<kWorld>;
+using Tiles = mk::Tiles<Shards, kTileM, kTileColumns>;
 using PieceTile = mk::Tile<mk::bf16, kPieceRows, kPieceColumns, mk::Layout::kLinear>;
 
 struct Globals {
   mk::World<kWorld> world;
-  mk::Shards<kWorld> shards;
+  Shards shards;
   mk::Tensor own, b;         // [rows of this rank, K], [N, K]
   mk::Tensor c[kWorld];      // per shard: [its rows, N]
   mk::Tensor gathered[2];    // by epoch parity: [(world - 1) * capacity, K], slot s - 1 holds the shard of rank + s
@@ -90,15 +91,12 @@ struct Load {
   MK_ROLE void run(const Globals& g, ComputeShared& s, mk::Where at) {
     const uint32_t epoch = mk::this_epoch(g.world.own());
     mk::Waiter<kWorld> waiter(g.world, mk::Role::kCompute, at.cta, epoch);
-    int met = 0;  // steps whose peer is known to run this launch with the same M
     mk::Ring<kStages> ring;
     Tiles tiles(g.shards, g.world.rank, kGroup, at.cta, at.ctas);
     while (tiles.next()) {
       const bool own = tiles.step == 0;
       const mk::Tensor& a = own ? g.own : g.gathered[epoch & 1];
       const int row = tiles.row * kTileM + (own ? 0 : int(kCapacity) * (tiles.step - 1));
-      if (met < tiles.step) meet(g, waiter, epoch, tiles);
-      met = tiles.step;
       for (int k = 0; k < kDepth; ++k, ring.next()) {
         if (!own && k % (kChunkColumns / kTileK) == 0) {
           const int chunk = tiles.row / kChunkTileRows, slab = k / (kChunkColumns / kTileK);
@@ -111,15 +109,6 @@ struct Load {
         mk::load(s.b[ring.stage], g.b, tiles.column * kTileN, k * kTileK, s.full[ring.stage]);
       }
     }
-  }
-  // The shard's owner has entered this launch, and with the same M.
-  MK_ROLE void meet(const Globals& g, mk::Waiter<kWorld>& waiter, uint32_t epoch, const Tiles& tiles) {
-    const uint64_t* entered = g.world.own().entered + tiles.shard;
-    const uint64_t want = mk::entered_word(epoch, uint32_t(g.shards.m));
-    if (!waiter.at_least(entered, want, {mk::Wanted::kEntered, tiles.shard, 0, 0, tiles.row, tiles.column})) return;
-    const uint64_t seen = mk::load_acquire(entered);
-    if (seen >> 32 == want >> 32 && seen != want)
-      waiter.give_up({mk::Wanted::kAgreement, tiles.shard, 0, 0, tiles.row, tiles.column}, uint32_t(want), uint32_t(seen));
   }
 };
 
@@ -189,8 +178,10 @@ struct Cursor {
 struct Push {
   MK_ROLE void run(const Globals& g, ComputeShared& s, mk::Where at) {
     Push lane(g, s.comm, at);
-    if (at.cta == 0 && at.unit == 0) lane.enter();
+    const bool first = at.cta == 0 && at.unit == 0;
+    if (first) lane.enter();
     lane.push(Cursor{at.unit * at.ctas + at.cta}, at.ctas * kCommWarps);
+    if (first) lane.meet();
   }
 
  private:
@@ -201,7 +192,19 @@ struct Push {
   // Tells every peer that this rank has come to this launch, so is done with the one before.
   MK_DEVICE void enter() {
     for (int step = 1; step < kWorld; ++step)
-      mk::signal(g.world.control[g.world.after(step)]->entered + g.world.rank, mk::entered_word(epoch, uint32_t(g.shards.m)));
+      mk::signal(g.world.control[g.world.after(step)]->entered + g.world.rank, mk::entered_word(epoch, g.shards.tag()));
+  }
+
+  // Every peer has come to this launch too, and with the same rows. A peer seen in a later launch has met this rank.
+  MK_DEVICE void meet() {
+    const uint64_t want = mk::entered_word(epoch, g.shards.tag());
+    for (int step = 1; step < kWorld; ++step) {
+      const int peer = g.world.after(step);
+      const uint64_t* entered = g.world.own().entered + peer;
+      if (!waiter.at_least(entered, want, {mk::Wanted::kEntered, peer})) return;
+      const uint64_t seen = mk::load_acquire(entered);
+      if (seen >> 32 == want >> 32 && seen != want) return waiter.give_up({Shards::kAgreement, peer}, uint32_t(want), uint32_t(seen));
+    }
   }
 
   MK_DEVICE void push(Cursor ahead, int lanes) {
@@ -270,7 +273,7 @@ using Grid = mk::Grid<384, 168,
 
 MK_KERNEL(nodes_ag_gemm, Grid, Globals)
 
-constexpr mk::Needs kNeeds = {"nodes", NODES_ABI, NODES_HEAP_BYTES, kWorld, 2};
+constexpr mk::Needs kNeeds = {"nodes", NODES_ABI, NODES_HEAP_BYTES, kWorld, 2, kMaxM, true, 84};
 
 }  // namespace nodes_kernel
 
@@ -280,8 +283,37 @@ struct nodes {
   Globals globals{};
   int device = 0;
   const uint32_t* health = nullptr;
-  nodes_args seen{};  // what the views in globals were made for
+  bool viewed = false;      // globals has views of the operands in
+  nodes_args seen{};  // and globals.shards
 };
+
+static bool same_operands(const nodes_args& x, const nodes_args& y) {
+  return x.a == y.a && x.b == y.b && x.c == y.c && x.lda == y.lda && x.ldb == y.ldb && x.ldc == y.ldc;
+}
+
+// Makes the views of a launch's operands.
+static int view_operands(nodes& kernel, const nodes_args& args, const Shards& shards, const mk::Error& error) {
+  Globals& g = kernel.globals;
+  const int rows = shards.rows(g.world.rank);
+  if (int status = rows > 0 ? mk::check_pointer(kNeeds, "A", args.a, error) : MK_OK) return status;
+  if (int status = shards.m > 0 ? mk::check_pointer(kNeeds, "B", args.b, error) : MK_OK) return status;
+  if (int status = shards.m > 0 ? mk::check_pointer(kNeeds, "C", args.c, error) : MK_OK) return status;
+  if (int status = mk::check_stride(kNeeds, "lda", args.lda, kK, error)) return status;
+  if (int status = mk::check_stride(kNeeds, "ldb", args.ldb, kK, error)) return status;
+  if (int status = mk::check_stride(kNeeds, "ldc", args.ldc, kN, error)) return status;
+  const int64_t lda = mk::row_stride(args.lda, kK), ldb = mk::row_stride(args.ldb, kK), ldc = mk::row_stride(args.ldc, kN);
+  const auto* a = static_cast<const mk::bf16*>(args.a);
+  const auto* c = static_cast<const mk::bf16*>(args.c);
+  kernel.viewed = false;
+  g.shards = shards;
+  bool made = mk::make_view<ATile>(g.own, a, rows, kK, lda) && mk::make_view<BTile>(g.b, static_cast<const mk::bf16*>(args.b), kN, kK, ldb);
+  made = made && mk::make_view<PieceTile>(g.pieces, a, rows, kK, lda);
+  for (int i = 0; i < kWorld; ++i) made = made && mk::make_view<CTile>(g.c[i], c + shards.begin(i) * ldc, shards.rows(i), kN, ldc);
+  if (!made) return error.fail(MK_ESYSTEM, "%s: the driver refused a tensor map for M = %d; are A, B and C device pointers?", kNeeds.name, shards.m);
+  kernel.viewed = true;
+  kernel.seen = args;
+  return MK_OK;
+}
 
 extern "C" {
 
@@ -298,7 +330,6 @@ int nodes_open(const mk_view* view, nodes** kernel, char* text, size_t length) {
   auto made = std::make_unique<nodes>();
   made->device = view->device;
   made->health = view->health;
-  made->seen.m = -1;
   Globals& g = made->globals;
   g.world = mk::world_of<kWorld>(*view);
   for (int i = 0; i < kWorld; ++i) {
@@ -323,23 +354,10 @@ int nodes_launch(nodes* kernel, const nodes_args* args, char* text, size_t lengt
   const mk::OnDevice on(kernel->device);
   if (int status = on.check(error)) return status;
   Globals& g = kernel->globals;
-  if (args->m != kernel->seen.m || args->a != kernel->seen.a || args->b != kernel->seen.b || args->c != kernel->seen.c) {
-    if (args->m != kMaxM)
-      return error.fail(MK_EINVAL, "%s: M = %lld, the plan fixes it at %d; make [problem] m dynamic", kNeeds.name, (long long)args->m, kMaxM);
-    const mk::Shards<kWorld> shards{int(args->m)};
-    const int rows = shards.rows(g.world.rank);
-    if (int status = rows > 0 ? mk::check_pointer(kNeeds, "A", args->a, error) : MK_OK) return status;
-    if (int status = args->m > 0 ? mk::check_pointer(kNeeds, "B", args->b, error) : MK_OK) return status;
-    if (int status = args->m > 0 ? mk::check_pointer(kNeeds, "C", args->c, error) : MK_OK) return status;
-    const auto* a = static_cast<const mk::bf16*>(args->a);
-    const auto* c = static_cast<const mk::bf16*>(args->c);
-    kernel->seen.m = -1;
-    g.shards = shards;
-    bool made = mk::make_view<ATile>(g.own, a, rows, kK, kK) && mk::make_view<BTile>(g.b, static_cast<const mk::bf16*>(args->b), kN, kK, kK);
-    made = made && mk::make_view<PieceTile>(g.pieces, a, rows, kK, kK);
-    for (int i = 0; i < kWorld; ++i) made = made && mk::make_view<CTile>(g.c[i], c + shards.begin(i) * kN, shards.rows(i), kN, kN);
-    if (!made) return error.fail(MK_ESYSTEM, "%s: the driver refused a tensor map for M = %lld; are A, B and C device pointers?", kNeeds.name, (long long)args->m);
-    kernel->seen = *args;
+  Shards shards;
+  if (int status = mk::shards_of(kNeeds, args->m, args->rows, shards, error)) return status;
+  if (!kernel->viewed || shards != g.shards || !same_operands(*args, kernel->seen)) {
+    if (int status = view_operands(*kernel, *args, shards, error)) return status;
   }
   return mk::launch<Grid>(nodes_ag_gemm, kernel->device, g, args->stream, error);
 }

@@ -25,9 +25,9 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, dynamic** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, dynamic**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, dynamic* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t m, uintptr_t stream,
-                       char* err, size_t err_len) {
-  dynamic_args args = {(const void*)a, (const void*)b, (void*)c, m, (void*)stream};
+static int call_launch(void* f, dynamic* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
+                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+  dynamic_args args = {(const void*)a, (const void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(dynamic*, const dynamic_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
 static void call_close(void* f, dynamic* kernel) { ((void (*)(dynamic*))f)(kernel); }
@@ -35,16 +35,17 @@ static void call_close(void* f, dynamic* kernel) { ((void (*)(dynamic*))f)(kerne
 import "C"
 
 // Kernel is what a world must provide for dynamic; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "dynamic", ABI: 0x7581b3e8de938a70, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "dynamic", ABI: 0x9df043bd47e219e7, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
-// Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
-// memory for the host target). C must not overlap A or B. An operand without elements may be 0.
+// Args are the operands of one launch: bf16, row-major, 16-byte aligned, in this rank's device memory (host memory for the
+// host target). C must not overlap A or B. An operand without elements may be 0.
 type Args struct {
-	A      mkrt.Ptr    // [M/4, one more on the first M%4 ranks][8192], this rank's shard
-	B      mkrt.Ptr    // [2048][8192], this rank's columns of the weights, transposed
-	C      mkrt.Ptr    // [M][2048], overwritten; rank 0's rows first
-	M      int64       // rows of C, the same on all ranks: 0 to 8192
-	Stream mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target
+	A             mkrt.Ptr    // [M/4, one more on the first M%4 ranks][8192], this rank's shard
+	B             mkrt.Ptr    // [2048][8192], this rank's columns of the weights, transposed
+	C             mkrt.Ptr    // [M][2048], overwritten; rank 0's rows first
+	LDA, LDB, LDC int64       // elements from row to row, multiples of 8; 0: rows without gaps
+	M             int64       // rows of C, the same on all ranks: 0 to 8192
+	Stream        mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target
 }
 
 // Instance is the kernel opened on one rank. One goroutine uses it at a time; it need not stay on one thread.
@@ -105,7 +106,7 @@ func (k *Instance) Launch(a Args) error {
 	}
 	unpin := k.world.Pin()
 	defer unpin()
-	return k.result(C.call_launch(k.launch, k.kernel, C.uintptr_t(a.A), C.uintptr_t(a.B), C.uintptr_t(a.C), C.int64_t(a.M), C.uintptr_t(a.Stream), &k.message[0], C.size_t(len(k.message))))
+	return k.result(C.call_launch(k.launch, k.kernel, C.uintptr_t(a.A), C.uintptr_t(a.B), C.uintptr_t(a.C), C.int64_t(a.LDA), C.int64_t(a.LDB), C.int64_t(a.LDC), C.int64_t(a.M), nil, C.uintptr_t(a.Stream), &k.message[0], C.size_t(len(k.message))))
 }
 
 // Close releases the kernel. Launches must be done: synchronise their streams first. Closing twice is harmless.

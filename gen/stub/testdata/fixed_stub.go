@@ -17,15 +17,16 @@ import (
 )
 
 // Kernel is what a world must provide for fixed; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0x71435f90a857de64, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0xe7357bfdf47da2f0, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
-// Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
-// memory for the host target). C must not overlap A or B. An operand without elements may be 0.
+// Args are the operands of one launch: bf16, row-major, 16-byte aligned, in this rank's device memory (host memory for the
+// host target). C must not overlap A or B. An operand without elements may be 0.
 type Args struct {
-	A      mkrt.Ptr    // [1000][72], this rank's shard
-	B      mkrt.Ptr    // [136][72], this rank's columns of the weights, transposed
-	C      mkrt.Ptr    // [1000][136], overwritten; rank 0's rows first
-	Stream mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target
+	A             mkrt.Ptr    // [1000][72], this rank's shard
+	B             mkrt.Ptr    // [136][72], this rank's columns of the weights, transposed
+	C             mkrt.Ptr    // [1000][136], overwritten; rank 0's rows first
+	LDA, LDB, LDC int64       // elements from row to row, multiples of 8; 0: rows without gaps
+	Stream        mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target
 }
 
 var errUnavailable = fmt.Errorf("fixed: %w: this program was built without cgo or not for linux; build it for linux with CGO_ENABLED=1", mkrt.ErrUnavailable)

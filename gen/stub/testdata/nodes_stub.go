@@ -17,15 +17,16 @@ import (
 )
 
 // Kernel is what a world must provide for nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0xe4dcd0a90d7117ea, HeapBytes: 513024, World: 6, Nodes: 2, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0x7202666d2c64cfed, HeapBytes: 513024, World: 6, Nodes: 2, RuntimeHash: 0x0123456789abcdef}
 
-// Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
-// memory for the host target). C must not overlap A or B. An operand without elements may be 0.
+// Args are the operands of one launch: bf16, row-major, 16-byte aligned, in this rank's device memory (host memory for the
+// host target). C must not overlap A or B. An operand without elements may be 0.
 type Args struct {
-	A      mkrt.Ptr    // [500/6, one more on the first 500%6 ranks][200], this rank's shard
-	B      mkrt.Ptr    // [64][200], this rank's columns of the weights, transposed
-	C      mkrt.Ptr    // [500][64], overwritten; rank 0's rows first
-	Stream mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target
+	A             mkrt.Ptr    // [500/6, one more on the first 500%6 ranks][200], this rank's shard
+	B             mkrt.Ptr    // [64][200], this rank's columns of the weights, transposed
+	C             mkrt.Ptr    // [500][64], overwritten; rank 0's rows first
+	LDA, LDB, LDC int64       // elements from row to row, multiples of 8; 0: rows without gaps
+	Stream        mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target
 }
 
 var errUnavailable = fmt.Errorf("nodes: %w: this program was built without cgo or not for linux; build it for linux with CGO_ENABLED=1", mkrt.ErrUnavailable)

@@ -10,11 +10,12 @@ enum class Role : uint32_t { kCompute = 0, kIntraComm = 1, kInterSend = 2, kInte
 inline constexpr const char* kRoleNames[] = {"compute", "intra_comm", "inter_send", "inter_reduce", "host"};
 
 // What a wait was for; with Report::row and col it names the thing.
-enum class Wanted : uint32_t { kEntered = 0, kChunk = 1, kAgreement = 2, kAbort = 3 };
+enum class Wanted : uint32_t { kEntered = 0, kChunk = 1, kSameM = 2, kAbort = 3, kSameRows = 4 };
 //   kEntered:   that peer reaches launch `expected` (credit for its gather buffer); row and col unused
 //   kChunk:     chunk (row, col) of peer's shard arrives in launch `expected`
-//   kAgreement: peer launches with the same M: expected = own M, seen = the peer's
+//   kSameM:     peer launches with the same M: expected = own M, seen = the peer's
 //   kAbort:     the host called mk_abort
+//   kSameRows:  peer launches with the same rows of each rank: expected = hash of the own ones, seen = of the peer's
 
 // Where a role stood when it gave up. Written once per rank, by whoever claims it first.
 struct Report {
@@ -37,7 +38,7 @@ struct alignas(256) Control {
   uint32_t exits;                 // CTAs that have left, over all launches
   alignas(128) uint32_t abort;    // nonzero ends every wait; written by any rank
   alignas(128) Report report;
-  alignas(128) uint64_t entered[kMaxWorld];  // by peer: launch epoch it has entered << 32 | M of that launch
+  alignas(128) uint64_t entered[kMaxWorld];  // by peer: launch epoch it has entered << 32 | tag of its rows
 };
 
 }  // namespace mk

@@ -1,4 +1,6 @@
 // Who owns which rows, and in which order tiles are visited: own shard first, then in ring order (protocol rule 8).
+//
+// A Shards says how many rows of A each rank has: Even, or Given by each launch.
 #pragma once
 #include <cstdint>
 
@@ -6,12 +8,39 @@ namespace mk {
 
 // M rows over World ranks as evenly as they go: the first M % World ranks have one more.
 template <int World>
-struct Shards {
-  int m;
+struct EvenShards {
+  static constexpr int kWorld = World;
+  static constexpr Wanted kAgreement = Wanted::kSameM;  // what two ranks with different tags have not done
+  int m = 0;
+  bool operator==(const EvenShards&) const = default;
+  MK_BOTH uint32_t tag() const { return uint32_t(m); }
   MK_BOTH int rows(int rank) const { return m / World + (rank < m % World ? 1 : 0); }
   MK_BOTH int64_t begin(int rank) const {
     const int more = m % World;
     return int64_t(rank) * (m / World) + (rank < more ? rank : more);
+  }
+};
+
+// M rows as a launch gives them, with the same numbers on all ranks.
+template <int World>
+struct GivenShards {
+  static constexpr int kWorld = World;
+  static constexpr Wanted kAgreement = Wanted::kSameRows;
+  int m = 0;
+  uint32_t hash = 0;  // of count: of two that differ, one in 2^32 is taken for the same
+  int count[World] = {};
+  bool operator==(const GivenShards&) const = default;
+  MK_BOTH uint32_t tag() const { return hash; }
+  MK_BOTH int rows(int rank) const { return count[rank]; }
+  int64_t begin(int rank) const {
+    int64_t first = 0;
+    for (int r = 0; r < rank; ++r) first += count[r];
+    return first;
+  }
+  void append(int rank, int rows) {
+    count[rank] = rows;
+    m += rows;
+    hash = uint32_t((uint64_t(hash) + uint64_t(rows) + 1) * 0x9e3779b97f4a7c15 >> 32);  // Fibonacci hashing
   }
 };
 
@@ -31,17 +60,17 @@ struct Grouped {
 };
 
 // The output tiles of one CTA. step 0 is the own shard; step s is the shard of rank + s.
-template <int World, int TileRows, int TileColumns>
+template <class Shards, int TileRows, int TileColumns>
 struct Tiles {
   int step = 0, shard, row = 0, column = 0;
 
-  MK_DEVICE Tiles(Shards<World> shards, int rank, int group, int cta, int ctas)
+  MK_DEVICE Tiles(const Shards& shards, int rank, int group, int cta, int ctas)
       : shard(rank), shards_(shards), group_(group), stride_(ctas), item_(cta - ctas) {}
 
   // Moves to this CTA's next tile; false when there is none.
   MK_DEVICE bool next() {
     item_ += stride_;
-    for (; step < World; ++step) {
+    for (; step < Shards::kWorld; ++step) {
       const int rows = ceil_div(shards_.rows(shard), TileRows), count = rows * TileColumns;
       if (item_ < count) {
         const Grouped at(item_, rows, TileColumns, group_);
@@ -50,13 +79,13 @@ struct Tiles {
         return true;
       }
       item_ -= count;
-      shard = shard + 1 == World ? 0 : shard + 1;
+      shard = shard + 1 == Shards::kWorld ? 0 : shard + 1;
     }
     return false;
   }
 
  private:
-  Shards<World> shards_;
+  const Shards& shards_;
   int group_, stride_, item_;
 };
 

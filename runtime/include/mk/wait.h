@@ -18,7 +18,7 @@ struct World {
 };
 
 // Control::entered
-MK_DEVICE uint64_t entered_word(uint32_t epoch, uint32_t m) { return uint64_t(epoch) << 32 | m; }
+MK_DEVICE uint64_t entered_word(uint32_t epoch, uint32_t tag) { return uint64_t(epoch) << 32 | tag; }
 
 // Place of a wait, for the report.
 struct Place {

@@ -123,7 +123,7 @@ struct fake {
     if (!entered(from, epoch, epoch)) return false;
     const uint32_t theirs = uint32_t(load(control(view.rank).entered[from]));
     if (load(control(view.rank).entered[from]) >> 32 == epoch && theirs != m) {
-      mk::Report p = place(mk::Wanted::kAgreement, from, epoch);
+      mk::Report p = place(mk::Wanted::kSameM, from, epoch);
       p.expected = uint64_t(m);
       p.seen = theirs;
       give_up(p);

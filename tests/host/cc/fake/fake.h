@@ -10,6 +10,7 @@
 #define FAKE_N 264
 #define FAKE_K 128
 #define FAKE_M_MAX 1500
+#define FAKE_MAX_ROWS 0
 #define FAKE_HEAP_BYTES (2048ull + 2ull * FAKE_M_MAX * FAKE_K * 2)
 
 #ifdef __cplusplus
@@ -21,7 +22,8 @@ typedef struct fake_args {
   const void* a;
   const void* b;
   void* c;
-  int64_t m;
+  int64_t lda, ldb, ldc, m;
+  const int64_t* rows;
   void* stream;
 } fake_args;
 uint64_t fake_abi(void);

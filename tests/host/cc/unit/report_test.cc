@@ -41,9 +41,14 @@ CASE(sentences) {
       sentence(r, 0, 30000, "") ==
       "rank 2: launch 7: role intra_comm, cta 11 waited for rank 1 to enter launch 7, last seen in launch 5; deadline "
       "30000 ms passed. Rank 1 is dead, stuck or was never launched; close this world and open a new one");
-  r = waited(mk::Wanted::kAgreement);
+  r = waited(mk::Wanted::kSameM);
   r.expected = 512, r.seen = 500;
   CHECK_SAYS(sentence(r, 0, 1, ""), "rank 2: launch 7: launched with M = 512 but rank 1 with M = 500");
+  r = waited(mk::Wanted::kSameRows);
+  r.expected = 0xabc, r.seen = 0xdef01234;
+  CHECK_SAYS(sentence(r, 0, 1, ""),
+             "rank 2: launch 7: rank 1 was launched with other rows (the hashes of what the two were given are 00000abc "
+             "here and def01234 there)");
   r = waited(mk::Wanted::kAbort);
   CHECK(sentence(r, 2, 1, "tired") == "rank 2: the host called mk_abort: tired");
   CHECK_SAYS(sentence(r, 0, 1, "tired"), "rank 2: its host called mk_abort, which ends this world on all ranks");
