@@ -71,6 +71,7 @@ func TestSpecialised(t *testing.T) {
 		"dynamic": {`kWorld = 4\b`, `<%|%>|no value`},
 		"fixed":   {`kWorld = 1\b`, `<%|%>|no value|Push|gather|arrival|Waiter`},
 		"nodes":   {`kWorld = 6\b`, `<%|%>|no value`},
+		"options": {`Tile<mk::fp32, 64, 32>`, `<%|%>|no value|bf16`},
 	} {
 		files, err := Render(load(t, "testdata/"+name+".toml"), runtimeHash)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 func (p *Plan) Text() string {
 	var t page
 	e := p.Estimate
-	fmt.Fprintf(&t, "%s: %s for %s, %s, %s, ABI 0x%016x\n", p.Name, p.Kernel, p.Arch, p.DType, p.world(), p.ABI)
+	fmt.Fprintf(&t, "%s: %s for %s, %s, %s, ABI 0x%016x\n", p.Name, p.Kernel, p.Arch, p.Types(), p.world(), p.ABI)
 
 	t.section("problem", "C[M,N] = AllGather(A)[M,K] * B[N,K]^T on every rank")
 	m := fmt.Sprint(p.M.Max)
@@ -21,8 +21,8 @@ func (p *Plan) Text() string {
 	t.line("K", "%d", p.K)
 
 	t.section("tiles", "")
-	t.line("tile", "%d x %d, K by %d, %d stages; stored through %d x 64 x 64 a consumer",
-		p.Tile.M, p.Tile.N, p.Tile.K, p.Tile.Stages, p.Tile.Staging)
+	t.line("tile", "%d x %d, K by %d, %d stages; stored through %d x 64 x %d a consumer",
+		p.Tile.M, p.Tile.N, p.Tile.K, p.Tile.Stages, p.Tile.Staging, p.StoreCols())
 	t.line("count", "%d in all: up to %d down each shard, %d across N", e.Tiles, p.Tile.ShardRows, p.Tile.Columns)
 	if e.Waves > 0 {
 		last := e.Tiles - (e.Waves-1)*p.Roles.Compute
@@ -99,6 +99,14 @@ func (e Estimate) Binds() string {
 		return "NVLink"
 	}
 	return "HBM"
+}
+
+// Types is the element types in words: "bf16", or "bf16 in, fp32 out".
+func (p *Plan) Types() string {
+	if p.Out == p.DType {
+		return p.DType
+	}
+	return p.DType + " in, " + p.Out + " out"
 }
 
 func (p *Plan) world() string {

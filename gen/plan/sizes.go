@@ -2,7 +2,18 @@ package plan
 
 import "math"
 
-const addressable = addressSpace / elementBytes // elements
+const addressable = addressSpace / elementBytes // elements of A or B
+
+// OutBytes is the size of an element of C.
+func (p *Plan) OutBytes() int {
+	if p.Out == "fp32" {
+		return 4
+	}
+	return 2
+}
+
+// StoreCols is the columns of a tile that C is stored through.
+func (p *Plan) StoreCols() int { return storeTileRow / p.OutBytes() }
 
 // sizes counts tiles and chunks at the largest M and checks that indices fit 32 bits and bytes an address.
 func (b *builder) sizes() {
@@ -31,7 +42,7 @@ func (b *builder) sizes() {
 		b.fail("problem.n", "%d tiles are more than %d; nearest legal value is %d", tiles, math.MaxInt32, most)
 		n = most
 	}
-	held := max(m, (world-1)*capacity, 1) // rows of A in one piece: the caller's, or a gather buffer
+	held := max(m, (world-1)*capacity, 1)       // rows of A in one piece: the caller's, or a gather buffer
 	runs := int64(p.Chunk.Pieces / p.Chunk.Run) // of a chunk; the highest index is past the last run by the lanes of a launch
 	mostFlags, mostBytes := math.MaxInt32/2/max(world*chunkRows*runs, 1)*cols, addressable/held/8*8
 	switch {
@@ -44,9 +55,9 @@ func (b *builder) sizes() {
 			world*chunkRows*runs*ceilDiv(k, cols), math.MaxInt32/2, mostFlags)
 		k = mostFlags
 	}
-	if long := max(m, k); n*long > addressable {
+	if column := max(k*elementBytes, m*int64(p.OutBytes())); n > addressSpace/column { // bytes of B or C for each of n
 		b.fail("problem.n", "B or C takes %d bytes, more than can be addressed (%d); nearest legal value is %d",
-			n*long*elementBytes, int64(addressSpace), addressable/long/8*8)
+			n*column, int64(addressSpace), addressSpace/column/8*8)
 	}
 
 	p.Tile.ShardRows, p.Tile.Columns = int(tileRows), int(ceilDiv(n, int64(p.Tile.N)))

@@ -2,8 +2,8 @@ package plan
 
 // tile chooses and checks the output tile.
 //
-// A consumer warpgroup multiplies 64 rows by up to 256 columns (the shape of one wgmma), and a stage is 64 columns of bf16
-// wide: the 128 bytes that one swizzled row holds.
+// A consumer warpgroup multiplies 64 rows by up to 256 columns (the shape of one wgmma), and a stage is 64 columns of 2
+// bytes wide: the 128 that one swizzled row holds.
 func (b *builder) tile() {
 	s, t := b.spec.Tile, &b.plan.Tile
 	columns := 256
@@ -58,7 +58,7 @@ func (b *builder) stages() {
 func computeShared(p *Plan) int {
 	t := p.Tile
 	bytes := t.Stages*((t.M+t.N)*t.K*elementBytes+2*barrierBytes) +
-		t.Consumers*t.Staging*storeTileRows*storeTileCols*elementBytes
+		t.Consumers*t.Staging*storeTileRows*storeTileRow
 	if p.Roles.Beside {
 		bytes += commRing(p)
 	}

@@ -30,7 +30,7 @@ import (
 type Spec struct {
 	File string // as given to Load; paths in diagnostics start with it
 
-	Kernel, Name, Arch, DType string
+	Kernel, Name, Arch, DType, Out string
 
 	Problem  Problem
 	Topology Topology

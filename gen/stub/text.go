@@ -37,18 +37,18 @@ func packageComment(p *plan.Plan) string {
 		m = ", M: m"
 	}
 	return fmt.Sprintf(`Package %s launches a kernel that computes C = AllGather(A) * Bᵀ on each of %d ranks (%d node(s) of %d GPU(s)),
-in %s with float32 accumulation, gathering and multiplying at the same time.
+%s, with float32 accumulation, gathering and multiplying at the same time.
 
 	world, err := mkrt.Join(ctx, config, %s.Kernel)
 	kernel, err := %s.Open(world)
 	err = kernel.Launch(%s.Args{A: a, B: b, C: c%s})
 	err = world.Sync(0)`,
-		p.Name, p.World, p.Nodes, p.GPUsPerNode, p.DType, p.Name, p.Name, p.Name, m)
+		p.Name, p.World, p.Nodes, p.GPUsPerNode, p.Types(), p.Name, p.Name, p.Name, m)
 }
 
 func argsComment(p *plan.Plan) string {
-	return fmt.Sprintf(`Args are the operands of one launch: %s, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
-memory for the host target). C must not overlap A or B. An operand without elements may be 0.`, p.DType)
+	return fmt.Sprintf(`Args are the operands of one launch (%s), row-major, contiguous, 16-byte aligned, in this rank's device memory (host
+memory for the host target). C must not overlap A or B. An operand without elements may be 0.`, p.Types())
 }
 
 const (

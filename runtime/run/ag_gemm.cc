@@ -54,7 +54,7 @@ void launch_all(Session& session, const Launches& launches, const Problem& p, co
 double check_all(Session& session, const Launches& launches, const Problem& p) {
   double worst = 0;
   for (size_t i = 0; i < launches.size(); ++i)
-    worst = std::max(worst, p.check(session.get(launches[i]->c, size_t(p.m * p.n + kGuard)), int(i)));
+    worst = std::max(worst, p.check(session.get(launches[i]->c, p.c_words()), int(i)));
   return worst;
 }
 
@@ -95,7 +95,8 @@ void ag_gemm(Meeting& meeting, const Options& options, int rank) try {
   Session session(meeting, options, rank);
   try {
     for (size_t i = 0; i < options.m.size(); ++i) {
-      Problem p{options.m[i], kernel::kN, kernel::kK, kernel::kWorld, rank, options.seed + i};
+      Problem p{options.m[i], kernel::kN, kernel::kK, kernel::kWorld, rank, options.seed + i,
+                type_of(kernel::kType), type_of(kernel::kOut)};
       meeting.outcome[rank].rows[i] = run_one(meeting, session, options, p);
     }
   } catch (const std::runtime_error& e) {

@@ -16,6 +16,7 @@ constexpr const char* kName = MK_TEXT(MK_KERNEL_NAME);
 constexpr uint64_t kAbi = MK_PASTE(MK_KERNEL_MACROS, _ABI), kHeapBytes = MK_PASTE(MK_KERNEL_MACROS, _HEAP_BYTES);
 constexpr int kWorld = MK_PASTE(MK_KERNEL_MACROS, _WORLD);
 constexpr int64_t kN = MK_PASTE(MK_KERNEL_MACROS, _N), kK = MK_PASTE(MK_KERNEL_MACROS, _K);
+constexpr const char *kType = MK_PASTE(MK_KERNEL_MACROS, _DTYPE), *kOut = MK_PASTE(MK_KERNEL_MACROS, _OUT);
 constexpr int64_t kMaxM = MK_PASTE(MK_KERNEL_MACROS, _M_MAX);
 
 using Handle = ::MK_KERNEL_NAME;

@@ -7,17 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "element.h"
+
 namespace mk::run {
 
-constexpr int kGuard = 64;            // elements after the end of C that must stay as they are
-constexpr uint16_t kPoison = 0x7fff;  // a bf16 NaN: what C holds before a launch
+constexpr int kGuard = 64;            // words after the end of C that must stay as they are
+constexpr uint16_t kPoison = 0x7fff;  // a NaN in every type: what C holds before a launch
 constexpr uint16_t kGuardBits = 0x5aa5;
-constexpr double kBound = 1e-2;  // relative norm of the error, over all of C and over each shard
 
 struct Problem {
   int64_t m, n, k;
   int world, rank;
   uint64_t seed;
+  Type in, out;  // of A and B, of C
 
   int64_t begin(int r) const { return r * (m / world) + std::min<int64_t>(r, m % world); }
   int64_t rows(int r) const { return m / world + (r < m % world); }
@@ -25,10 +27,11 @@ struct Problem {
   std::vector<uint16_t> a(int launch) const;  // this rank's shard [rows(rank), k]
   std::vector<uint16_t> b(int launch) const;  // [n, k]
   std::vector<uint16_t> poisoned_c() const;   // [m, n], then the guard
+  size_t c_words() const { return size_t(m * n * words(out)) + kGuard; }
 
   // Compares C (and the guard behind it) with a reference summed in double: every element of a small problem, else a
   // random one of every 32 x 32 block and a scan for what is not finite. Returns the relative error over all of C;
-  // throws std::runtime_error naming the launch, the rank and the place.
+  // throws std::runtime_error naming the launch, the rank and the place where that is not below the bound, also over each shard.
   double check(const std::vector<uint16_t>& c, int launch) const;
 };
 

@@ -130,7 +130,7 @@ type series struct {
 // product names the inputs of a launch: A is the same matrix on all ranks, which have a shard of it each.
 func (s *series) product(launch int) check.Product {
 	seed := s.task.Seed*1000003 + uint64(s.m*1000+launch*10)
-	return check.Product{M: s.m, N: s.row.N, K: s.row.K, SeedA: seed, SeedB: seed + 1 + uint64(s.world.Rank())}
+	return s.row.Product(s.m, seed, seed+1+uint64(s.world.Rank()))
 }
 
 func (s *series) prepareAll(stream mkrt.Stream) error {
@@ -171,11 +171,12 @@ func (s *series) random(use int) uint64 {
 
 // check compares the C of a launch with the reference, and keeps the worst norm.
 func (s *series) check(launch int, a Args) error {
-	c := check.Guarded(s.m * s.row.N)
+	p := s.product(launch)
+	c := check.Guarded(p.Words())
 	if err := s.world.CopyOut(raw(c), a.C-2*check.GuardLen); err != nil {
 		return err
 	}
-	result := s.product(launch).Check(c, s.random(1+launch))
+	result := p.Check(c, s.random(1+launch))
 	s.norm = max(s.norm, result.Norm)
 	return result.Err()
 }
@@ -183,9 +184,9 @@ func (s *series) check(launch int, a Args) error {
 // prepare puts new inputs and a poisoned, guarded C on the device.
 func (s *series) prepare(p check.Product) (a Args, err error) {
 	shard := make([]uint16, s.row.ShardRows(s.world.Rank(), s.m)*p.K)
-	check.Fill(shard, p.SeedA, s.row.ShardStart(s.world.Rank(), s.m)*p.K)
+	p.In.Fill(shard, p.SeedA, s.row.ShardStart(s.world.Rank(), s.m)*p.K)
 	b := make([]uint16, p.N*p.K)
-	check.Fill(b, p.SeedB, 0)
+	p.In.Fill(b, p.SeedB, 0)
 	a.M = s.m
 	if a.A, err = s.put(shard); err != nil {
 		return a, err
@@ -193,7 +194,7 @@ func (s *series) prepare(p check.Product) (a Args, err error) {
 	if a.B, err = s.put(b); err != nil {
 		return a, err
 	}
-	a.C, err = s.put(check.Guarded(p.M * p.N))
+	a.C, err = s.put(check.Guarded(p.Words()))
 	a.C += 2 * check.GuardLen
 	return a, err
 }
@@ -214,7 +215,7 @@ func (s *series) free() {
 	}
 }
 
-// raw is the bytes of bfloat16s.
+// raw is the bytes of words.
 func raw(data []uint16) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), 2*len(data))
 }

@@ -1,9 +1,11 @@
 package shapes
 
+import "github.com/mkgen/mkgen/tests/check"
+
 // Table holds every row. Between them: worlds 1 to 8; M of 0, 1, less than the world, around a tile and not divisible by
 // the world; N and K below, at and beyond a tile and not multiples of it; every tile; chunks of one to three tile rows and
 // of one to several slabs, the last one narrower; 2 to 8 stages; communication beside compute and in 1 to 8 CTAs of
-// its own.
+// its own; each type of element in and out.
 var Table = []Row{
 	{World: 1, N: 8, K: 8, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
@@ -28,6 +30,17 @@ var Table = []Row{
 		Ms: []int{128, 500}},
 	{World: 4, N: 256, K: 1024, TileM: 128, TileN: 128, Stages: 5, ChunkRows: 128, ChunkCols: 192, IntraComm: 3, Share: 4,
 		Ms: []int{301}, Fixed: true},
+
+	{World: 3, N: 72, K: 200, TileM: 128, TileN: 64, Stages: 4, ChunkRows: 128, ChunkCols: 128, Share: 3, DType: check.FP16,
+		Ms: []int{0, 2, 129, 700}, NameSuffix: "_fp16"},
+	{World: 2, N: 264, K: 328, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 192, Share: 2, Out: check.FP32,
+		Ms: []int{1, 130, 501}, NameSuffix: "_fp32"},
+	{World: 4, N: 200, K: 264, TileM: 64, TileN: 192, Stages: 3, ChunkRows: 64, ChunkCols: 64, IntraComm: 1, Share: 4, DType: check.FP16, Out: check.FP32,
+		Ms: []int{3, 127, 300}, NameSuffix: "_fp16_fp32"},
+	{World: 1, N: 136, K: 520, TileM: 128, TileN: 128, Stages: 3, ChunkRows: 128, ChunkCols: 64, Share: 1, DType: check.FP16, Out: check.BF16,
+		Ms: []int{77, 400}, NameSuffix: "_fp16_bf16"},
+	{World: 1, N: 2048, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 256, Share: 1, DType: check.FP16, Out: check.FP32,
+		Ms: []int{4096}, Fixed: true, Large: true, NameSuffix: "_fp16_fp32"},
 
 	{World: 5, N: 256, K: 64, TileM: 128, TileN: 128, Stages: 6, ChunkRows: 384, ChunkCols: 64, Share: 5,
 		Ms: []int{4, 127, 129, 2501}},

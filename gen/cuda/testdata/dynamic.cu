@@ -148,7 +148,7 @@ struct Multiply {
   }
   MK_ROLE void put(const Globals& g, CTile (&c)[kStaging], mk::Ring<kStaging>& staging, const mk::Acc<kTileN>& acc, const Tiles& tiles, int unit) {
     MK_UNROLL
-    for (int column = 0; column < kTileN; column += 64, staging.next()) {
+    for (int column = 0; column < kTileN; column += CTile::kColumns, staging.next()) {
       CTile& tile = c[staging.stage];
       if (mk::elected()) mk::store_wait_read<kStaging - 1>();
       mk::warpgroup_sync(unit);
@@ -306,7 +306,7 @@ int dynamic_open(const mk_view* view, dynamic** kernel, char* text, size_t lengt
     g.arrivals[i] = reinterpret_cast<uint32_t*>(heap + kArrivalsOffset);
     if (i == view->rank) g.written = reinterpret_cast<uint32_t*>(heap + kWrittenOffset);
     for (int parity = 0; parity < 2; ++parity) {
-      const auto* gathered = reinterpret_cast<const mk::bf16*>(heap + kGatherOffset[parity]);
+      const void* gathered = heap + kGatherOffset[parity];
       bool made_view = mk::make_view<PieceTile>(g.peer[i][parity], gathered, (kWorld - 1) * kCapacity, kK, kK);
       if (i == view->rank) made_view = made_view && mk::make_view<ATile>(g.gathered[parity], gathered, (kWorld - 1) * kCapacity, kK, kK);
       if (!made_view) return error.fail(MK_ESYSTEM, "%s: no tensor map for the gather buffer of rank %d", kNeeds.name, i);
@@ -331,12 +331,11 @@ int dynamic_launch(dynamic* kernel, const dynamic_args* args, char* text, size_t
     if (int status = rows > 0 ? mk::check_pointer(kNeeds, "A", args->a, error) : MK_OK) return status;
     if (int status = args->m > 0 ? mk::check_pointer(kNeeds, "B", args->b, error) : MK_OK) return status;
     if (int status = args->m > 0 ? mk::check_pointer(kNeeds, "C", args->c, error) : MK_OK) return status;
-    const auto* a = static_cast<const mk::bf16*>(args->a);
     const auto* c = static_cast<const mk::bf16*>(args->c);
     kernel->seen.m = -1;
     g.shards = shards;
-    bool made = mk::make_view<ATile>(g.own, a, rows, kK, kK) && mk::make_view<BTile>(g.b, static_cast<const mk::bf16*>(args->b), kN, kK, kK);
-    made = made && mk::make_view<PieceTile>(g.pieces, a, rows, kK, kK);
+    bool made = mk::make_view<ATile>(g.own, args->a, rows, kK, kK) && mk::make_view<BTile>(g.b, args->b, kN, kK, kK);
+    made = made && mk::make_view<PieceTile>(g.pieces, args->a, rows, kK, kK);
     for (int i = 0; i < kWorld; ++i) made = made && mk::make_view<CTile>(g.c[i], c + shards.begin(i) * kN, shards.rows(i), kN, kN);
     if (!made) return error.fail(MK_ESYSTEM, "%s: the driver refused a tensor map for M = %lld; are A, B and C device pointers?", kNeeds.name, (long long)args->m);
     kernel->seen = *args;

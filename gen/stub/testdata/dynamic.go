@@ -2,7 +2,7 @@
 //go:build linux && cgo
 
 // Package dynamic launches a kernel that computes C = AllGather(A) * Bᵀ on each of 4 ranks (1 node(s) of 4 GPU(s)),
-// in bf16 with float32 accumulation, gathering and multiplying at the same time.
+// bf16, with float32 accumulation, gathering and multiplying at the same time.
 //
 //	world, err := mkrt.Join(ctx, config, dynamic.Kernel)
 //	kernel, err := dynamic.Open(world)
@@ -35,9 +35,9 @@ static void call_close(void* f, dynamic* kernel) { ((void (*)(dynamic*))f)(kerne
 import "C"
 
 // Kernel is what a world must provide for dynamic; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "dynamic", ABI: 0x7581b3e8de938a70, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "dynamic", ABI: 0xbcf866804382e6f3, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
-// Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
+// Args are the operands of one launch (bf16), row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.
 type Args struct {
 	A      mkrt.Ptr    // [M/4, one more on the first M%4 ranks][8192], this rank's shard

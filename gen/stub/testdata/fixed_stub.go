@@ -2,7 +2,7 @@
 //go:build !(linux && cgo)
 
 // Package fixed launches a kernel that computes C = AllGather(A) * Bᵀ on each of 1 ranks (1 node(s) of 1 GPU(s)),
-// in bf16 with float32 accumulation, gathering and multiplying at the same time.
+// bf16, with float32 accumulation, gathering and multiplying at the same time.
 //
 //	world, err := mkrt.Join(ctx, config, fixed.Kernel)
 //	kernel, err := fixed.Open(world)
@@ -17,9 +17,9 @@ import (
 )
 
 // Kernel is what a world must provide for fixed; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0x71435f90a857de64, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0x961bab0ad1c0f393, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
-// Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
+// Args are the operands of one launch (bf16), row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.
 type Args struct {
 	A      mkrt.Ptr    // [1000][72], this rank's shard

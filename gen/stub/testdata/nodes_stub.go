@@ -2,7 +2,7 @@
 //go:build !(linux && cgo)
 
 // Package nodes launches a kernel that computes C = AllGather(A) * Bᵀ on each of 6 ranks (2 node(s) of 3 GPU(s)),
-// in bf16 with float32 accumulation, gathering and multiplying at the same time.
+// bf16, with float32 accumulation, gathering and multiplying at the same time.
 //
 //	world, err := mkrt.Join(ctx, config, nodes.Kernel)
 //	kernel, err := nodes.Open(world)
@@ -17,9 +17,9 @@ import (
 )
 
 // Kernel is what a world must provide for nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0x739e80cd05ef95da, HeapBytes: 513024, World: 6, Nodes: 2, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0x7a8442cbdcc12bf8, HeapBytes: 513024, World: 6, Nodes: 2, RuntimeHash: 0x0123456789abcdef}
 
-// Args are the operands of one launch: bf16, row-major, contiguous, 16-byte aligned, in this rank's device memory (host
+// Args are the operands of one launch (bf16), row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.
 type Args struct {
 	A      mkrt.Ptr    // [500/6, one more on the first 500%6 ranks][200], this rank's shard

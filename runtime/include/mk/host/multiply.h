@@ -18,8 +18,8 @@ template <int Columns, int Depth>
       for (int j = 0; j < Columns; ++j) out[i][j] += a[i][k] * b[k][j];
 }
 
-template <int Rows, int Columns, int Depth>
-void mma(Acc<Columns>& acc, const Tile<bf16, Rows, Depth>& a, int warpgroup, const Tile<bf16, Columns, Depth>& b, bool fresh) {
+template <class T, int Rows, int Columns, int Depth>
+void mma(Acc<Columns>& acc, const Tile<T, Rows, Depth>& a, int warpgroup, const Tile<T, Columns, Depth>& b, bool fresh) {
   multiplies.push_back([&acc, &a, &b, warpgroup, fresh] {
     float rows[64][Depth], across[Depth][Columns];  // b transposed: the inner loop runs over columns
     for (int i = 0; i < 64; ++i)
@@ -38,13 +38,5 @@ void mma_wait() {
 
 inline void warpgroup_sync(int) {}
 inline bool elected() { return true; }
-
-template <int Columns>
-void to_tile(Tile<bf16, 64, 64>& tile, const Acc<Columns>& acc, int column) {
-  for (int i = 0; i < 64; ++i)
-    for (int j = 0; j < 64; ++j) tile.at[i][j] = to_bf16(acc.value[i][column + j]);
-  tile.unfenced.store(true, std::memory_order_relaxed);
-  unfenced_tiles.push_back(&tile.unfenced);
-}
 
 }  // namespace mk
