@@ -25,6 +25,7 @@ func Build(s *spec.Spec, runtimeHash uint64) (*Plan, []spec.Diag) {
 	}
 	if s.Kernel != "" { // else there are no rules to go by
 		b.backend()
+		b.epilogue()
 		b.tile()
 		b.roles()
 		b.chunk()

@@ -11,7 +11,11 @@ func (p *Plan) Text() string {
 	e := p.Estimate
 	fmt.Fprintf(&t, "%s: %s for %s, %s, %s, ABI 0x%016x\n", p.Name, p.Kernel, p.Arch, p.Types(), p.world(), p.ABI)
 
-	t.section("problem", "C[M,N] = AllGather(A)[M,K] * B[N,K]^T on every rank")
+	columns := "N"
+	if p.Epilogue.Gated {
+		columns = "N/2"
+	}
+	t.section("problem", p.Formula(columns, "N", "K")+" on every rank")
 	m := fmt.Sprint(p.M.Max)
 	if p.M.Dynamic {
 		m = fmt.Sprintf("0 to %d, chosen at each launch", p.M.Max)

@@ -15,6 +15,8 @@ type Plan struct {
 	M    Extent // rows of the gathered A and of C; shards split it as evenly as it goes, the first M % World one row more
 	N, K int64
 
+	Epilogue Epilogue
+
 	Tile     Tile
 	Chunk    Chunk
 	Roles    Roles

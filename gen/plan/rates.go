@@ -29,7 +29,7 @@ func estimate(p *Plan) Estimate {
 	tileRows := longer*ceilDiv(m/world+1, int64(p.Tile.M)) + (world-longer)*ceilDiv(m/world, int64(p.Tile.M))
 	shard := ceilDiv(m, world) * p.K * elementBytes
 	gathered := (world - 1) * shard
-	a, bytesB, c := m*p.K*elementBytes, p.N*p.K*elementBytes, m*p.N*int64(p.OutBytes())
+	a, bytesB, c := m*p.K*elementBytes, p.N*p.K*elementBytes, m*p.CCols()*int64(p.OutBytes())
 
 	e := Estimate{
 		Flops: 2 * float64(m) * float64(p.N) * float64(p.K),

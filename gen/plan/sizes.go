@@ -57,7 +57,7 @@ func (b *builder) sizes() {
 	}
 	if column := max(k*elementBytes, m*int64(p.OutBytes())); n > addressSpace/column { // bytes of B or C for each of n
 		b.fail("problem.n", "B or C takes %d bytes, more than can be addressed (%d); nearest legal value is %d",
-			n*column, int64(addressSpace), addressSpace/column/8*8)
+			n*column, int64(addressSpace), addressSpace/column/16*16)
 	}
 
 	p.Tile.ShardRows, p.Tile.Columns = int(tileRows), int(ceilDiv(n, int64(p.Tile.N)))

@@ -12,8 +12,12 @@ func (b *builder) tile() {
 			columns = c
 		}
 	}
+	widths := []int{64, 128, 192, 256}
+	if b.plan.Epilogue.Gated { // so that a folded tile is whole store tiles wide
+		columns, widths = max(128, roundUp(columns, 128)), []int{128, 256}
+	}
 	t.M = b.oneOf("tile.m", s.M, 128, 64, 128)
-	t.N = b.oneOf("tile.n", s.N, columns, 64, 128, 192, 256)
+	t.N = b.oneOf("tile.n", s.N, columns, widths...)
 	t.K = b.oneOf("tile.k", s.K, 64, 64)
 	t.Consumers = t.M / 64
 }

@@ -62,6 +62,8 @@ func (s *Spec) check(k *key) string {
 			*field, _ = k.fallback.(int)
 		}
 		return message
+	case *bool:
+		return ""
 	case *Extent:
 		if *field == (Extent{}) && !s.Has(k.path) {
 			return k.missing(wrong)

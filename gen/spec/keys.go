@@ -14,6 +14,7 @@ const (
 	number             // a whole number
 	extent             // a whole number, or { dynamic = true, max = number }
 	share              // a whole number, or "rest", which is 0
+	truth              // true or false; false where it is left out
 )
 
 // form is a kind in the words of a diagnostic: what to write.
@@ -23,6 +24,7 @@ func (k kind) form() string {
 		number: `a whole number`,
 		extent: `a whole number, or { dynamic = true, max = number }`,
 		share:  `a whole number, or "rest"`,
+		truth:  `true or false`,
 	}[k]
 }
 
@@ -37,7 +39,7 @@ type key struct {
 	fallback any      // default: string or int; nil where the plan chooses
 	min, max int      // legal numbers are min, min + step, ... up to max
 	step     int
-	field    func(*Spec) any // *string, *int or *Extent
+	field    func(*Spec) any // *string, *int, *bool or *Extent
 }
 
 // Largest number of rows, columns or CTAs: indices are int32 in the generated code.
@@ -67,6 +69,14 @@ var keys = []key{
 	{path: "problem.k", kind: number, required: true, min: 8, max: maxInt - 7, step: 8,
 		doc:   "Columns of A and of B: the length of each dot product.",
 		field: func(s *Spec) any { return &s.Problem.K }},
+
+	{path: "epilogue.bias", kind: truth, doc: "Add a vector [n] of the type of A to every row of the product.",
+		field: func(s *Spec) any { return &s.Epilogue.Bias }},
+	{path: "epilogue.activation", kind: text, doc: "Function of every element, after the bias: gelu is the exact one, by erf; silu where gated, else none, by default.",
+		choices: []string{"none", "gelu", "silu"},
+		field:   func(s *Spec) any { return &s.Epilogue.Activation }},
+	{path: "epilogue.gated", kind: truth, doc: "Columns 2j and 2j + 1 of the product are gate and up: C has n / 2 columns, activation(gate) * up.",
+		field: func(s *Spec) any { return &s.Epilogue.Gated }},
 
 	{path: "topology.nodes", kind: number, min: 1, max: 1024, step: 1, fallback: 1, doc: "Machines.",
 		field: func(s *Spec) any { return &s.Topology.Nodes }},

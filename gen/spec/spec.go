@@ -33,6 +33,7 @@ type Spec struct {
 	Kernel, Name, Arch, DType, Out string
 
 	Problem  Problem
+	Epilogue Epilogue
 	Topology Topology
 	Tile     Tile
 	Chunk    Chunk
@@ -54,6 +55,13 @@ type Problem struct {
 type Extent struct {
 	Dynamic bool
 	Max     int
+}
+
+// Epilogue is what happens to the product before it is rounded to C. Activation "" leaves the choice to the plan.
+type Epilogue struct {
+	Bias       bool
+	Activation string
+	Gated      bool
 }
 
 // Topology is who takes part: Nodes machines of GPUsPerNode GPUs.

@@ -91,6 +91,9 @@ func TestDiagnostics(t *testing.T) {
 		{"arch", `name =`, "arch = \"sm_80\"\nname =", `f:2:1: arch: unknown value "sm_80"; nearest legal value is sm_90a`},
 		{"dtype", `name =`, "dtype = \"fp8\"\nname =", `f:2:1: dtype: unknown value "fp8"; nearest legal value is fp16`},
 		{"out", `name =`, "out = \"fp64\"\nname =", `f:2:1: out: unknown value "fp64"; nearest legal value is fp16`},
+		{"truth", `[topology]`, "[epilogue]\nbias = 1\n[topology]", "f:8:1: epilogue.bias: is a whole number; write true or false"},
+		{"activation", `[topology]`, "[epilogue]\nactivation = \"swish\"\n[topology]",
+			`f:8:1: epilogue.activation: unknown value "swish"; nearest legal value is silu`},
 		{"macro", `[problem]`, "[backend]\nmacro = \"INTERNODE_BACKEND_VERBS\"\n[problem]",
 			`f:4:1: backend.macro: unknown value "INTERNODE_BACKEND_VERBS"; nearest legal value is INTERNODE_BACKEND_IBVERBS`},
 		{"name", `"qkv"`, `"Qkv-Proj"`, `f:2:1: name: "Qkv-Proj" is not lower-case letters, digits and underscores with a letter first; nearest legal value is "qkv_proj"`},
@@ -169,7 +172,7 @@ f:1:51: problem.K: keys are case-sensitive; write problem.k
 f:2:3: topology.gpus_per_node: 11 is out of range; nearest legal value is 8
 f:4:3: tile.m: is a string; write a whole number
 f:6:2: tile.n: is an array; write a whole number
-f:8:1: a: unknown table; legal keys are kernel, name, arch, dtype, out, problem, topology, tile, chunk, roles, backend
+f:8:1: a: unknown table; legal keys are kernel, name, arch, dtype, out, problem, epilogue, topology, tile, chunk, roles, backend
 `
 	if got := texts(diags); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

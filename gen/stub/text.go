@@ -24,11 +24,21 @@ func shardRows(p *plan.Plan) string {
 }
 
 func operands(p *plan.Plan) []operand {
-	return []operand{
+	list := []operand{
 		{"A", fmt.Sprintf("[%s][%d], this rank's shard", shardRows(p), p.K)},
-		{"B", fmt.Sprintf("[%d][%d], this rank's columns of the weights, transposed", p.N, p.K)},
-		{"C", fmt.Sprintf("[%s][%d], overwritten; rank 0's rows first", rows(p), p.N)},
+		{"B", fmt.Sprintf("[%d][%d], this rank's columns of the weights, transposed%s", p.N, p.K, interleaved(p))},
 	}
+	if p.Epilogue.Bias {
+		list = append(list, operand{"Bias", fmt.Sprintf("[%d], added to each row of the product%s", p.N, interleaved(p))})
+	}
+	return append(list, operand{"C", fmt.Sprintf("[%s][%d], overwritten; rank 0's rows first", rows(p), p.CCols())})
+}
+
+func interleaved(p *plan.Plan) string {
+	if p.Epilogue.Gated {
+		return "; gate and up of column j of C are 2j and 2j+1"
+	}
+	return ""
 }
 
 func packageComment(p *plan.Plan) string {
@@ -36,14 +46,21 @@ func packageComment(p *plan.Plan) string {
 	if p.M.Dynamic {
 		m = ", M: m"
 	}
-	return fmt.Sprintf(`Package %s launches a kernel that computes C = AllGather(A) * Bᵀ on each of %d ranks (%d node(s) of %d GPU(s)),
-%s, with float32 accumulation, gathering and multiplying at the same time.
+	bias := ""
+	if p.Epilogue.Bias {
+		bias = "Bias: bias, "
+	}
+	return fmt.Sprintf(`Package %s launches a kernel that computes
+
+	%s
+
+on each of %d ranks (%d node(s) of %d GPU(s)), %s, with float32 accumulation, gathering and multiplying at the same time.
 
 	world, err := mkrt.Join(ctx, config, %s.Kernel)
 	kernel, err := %s.Open(world)
-	err = kernel.Launch(%s.Args{A: a, B: b, C: c%s})
+	err = kernel.Launch(%s.Args{A: a, B: b, %sC: c%s})
 	err = world.Sync(0)`,
-		p.Name, p.World, p.Nodes, p.GPUsPerNode, p.Types(), p.Name, p.Name, p.Name, m)
+		p.Name, p.Formula(p.CCols(), p.N, p.K), p.World, p.Nodes, p.GPUsPerNode, p.Types(), p.Name, p.Name, p.Name, bias, m)
 }
 
 func argsComment(p *plan.Plan) string {

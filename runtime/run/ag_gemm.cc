@@ -14,12 +14,12 @@ namespace {
 // The device buffers of one launch; C is followed by its guard.
 struct Buffers {
   Session& session;
-  void *a, *b, *c;
+  void *a, *b, *bias, *c;
   Buffers(Session& s, const Problem& p, int launch)
-      : session(s), a(s.put(p.a(launch))), b(s.put(p.b(launch))), c(s.put(p.poisoned_c())) {}
+      : session(s), a(s.put(p.a(launch))), b(s.put(p.b(launch))), bias(s.put(p.bias(launch))), c(s.put(p.poisoned_c())) {}
   Buffers(const Buffers&) = delete;
   ~Buffers() {
-    for (void* ptr : {a, b, c}) session.free(ptr);
+    for (void* ptr : {a, b, bias, c}) session.free(ptr);
   }
 };
 
@@ -46,7 +46,7 @@ void launch_all(Session& session, const Launches& launches, const Problem& p, co
   std::minstd_rand random(uint32_t(options.seed * 8 + uint64_t(p.rank) + 1));
   for (const auto& l : launches) {
     if (options.delay) dawdle(random);
-    session.launch(l->a, l->b, l->c, p.m);
+    session.launch(l->a, l->b, l->bias, l->c, p.m);
   }
   session.sync();
 }
@@ -64,7 +64,7 @@ double time_all(Session& session, const Launches& launches, const Problem& p, in
   for (int i = 0; i < count; ++i) {
     const Buffers& l = *launches[size_t(i) % launches.size()];
     void* from = session.mark();
-    session.launch(l.a, l.b, l.c, p.m);
+    session.launch(l.a, l.b, l.bias, l.c, p.m);
     marks.emplace_back(from, session.mark());
   }
   session.sync();
@@ -96,7 +96,7 @@ void ag_gemm(Meeting& meeting, const Options& options, int rank) try {
   try {
     for (size_t i = 0; i < options.m.size(); ++i) {
       Problem p{options.m[i], kernel::kN, kernel::kK, kernel::kWorld, rank, options.seed + i,
-                type_of(kernel::kType), type_of(kernel::kOut)};
+                type_of(kernel::kType), type_of(kernel::kOut), {kernel::kBias, kernel::kGated, kernel::kActivation}};
       meeting.outcome[rank].rows[i] = run_one(meeting, session, options, p);
     }
   } catch (const std::runtime_error& e) {

@@ -25,7 +25,7 @@ void fill_row(Type type, uint16_t* out, int64_t k, uint64_t key, float scale) {
   }
 }
 
-enum class Matrix : uint64_t { kA = 1, kB = 2, kSample = 3 };
+enum class Matrix : uint64_t { kA = 1, kB = 2, kSample = 3, kBias = 4 };
 
 uint64_t key(uint64_t seed, int launch, Matrix which, uint64_t owner, int64_t row) {
   return mix(mix(mix(mix(seed) + uint64_t(launch)) + uint64_t(which) * 1000 + owner) + uint64_t(row));
@@ -60,15 +60,15 @@ int owner(const Problem& p, int64_t row) {
 }
 
 void scan(const Problem& p, const std::vector<uint16_t>& c, int launch) {
-  const int64_t size = p.m * p.n;
+  const int64_t columns = p.c_columns(), size = p.m * columns;
   int64_t bad = 0, first = 0;
   for (int64_t i = size - 1; i >= 0; --i)
     if (!std::isfinite(value(p.out, &c[i * words(p.out)]))) ++bad, first = i;
   if (bad)
     wrong(p, launch,
           std::to_string(bad) + " elements of C are not finite or were never written, the first in row " +
-              std::to_string(first / p.n) + ", column " + std::to_string(first % p.n) + ", of rank " +
-              std::to_string(owner(p, first / p.n)) + "'s shard");
+              std::to_string(first / columns) + ", column " + std::to_string(first % columns) + ", of rank " +
+              std::to_string(owner(p, first / columns)) + "'s shard");
   for (int i = 0; i < kGuard; ++i)
     if (c[size * words(p.out) + i] != kGuardBits)
       wrong(p, launch, "element " + std::to_string(i / words(p.out)) + " after the end of C was overwritten");
@@ -89,6 +89,12 @@ std::vector<uint16_t> Problem::b(int launch) const {
   return weights;
 }
 
+std::vector<uint16_t> Problem::bias(int launch) const {
+  std::vector<uint16_t> vector(n);
+  fill_row(in, vector.data(), n, key(seed, launch, Matrix::kBias, uint64_t(rank), 0), 1.0f);
+  return vector;
+}
+
 std::vector<uint16_t> Problem::poisoned_c() const {
   std::vector<uint16_t> c(c_words(), kPoison);
   std::fill(c.end() - kGuard, c.end(), kGuardBits);
@@ -97,25 +103,29 @@ std::vector<uint16_t> Problem::poisoned_c() const {
 
 double Problem::check(const std::vector<uint16_t>& c, int launch) const {
   scan(*this, c, launch);
-  const std::vector<uint16_t> weights = b(launch);
+  const int64_t columns = c_columns();
+  const std::vector<uint16_t> weights = b(launch), added = bias(launch);
   const bool full = m * n * k <= kFull;
   const auto dot_of = in == Type::kFp16 ? dot<Type::kFp16> : dot<Type::kBf16>;
   const double limit = bound(out);
   std::vector<uint16_t> line(k);
+  const auto product = [&](int64_t j) {
+    return dot_of(line.data(), &weights[j * k], k) + (epilogue.bias ? double(value(in, &added[j])) : 0.0);
+  };
   std::vector<Norms> shards(world);
   // One row of A at a time: all its columns, or those of the blocks for which it was drawn.
   for (int64_t row = 0; row < m; ++row) {
     bool made = false;
     const int64_t top = row / kBlock * kBlock, height = std::min(kBlock, m - top);
-    for (int64_t left = 0; left < n; left += kBlock) {
-      const int64_t width = std::min(kBlock, n - left);
+    for (int64_t left = 0; left < columns; left += kBlock) {
+      const int64_t width = std::min(kBlock, columns - left);
       const uint64_t draw = full ? 0 : key(seed, launch, Matrix::kSample, uint64_t(top), left);
       if (!full && top + int64_t(draw % uint64_t(height)) != row) continue;
       if (!made) fill_row(in, line.data(), k, key(seed, launch, Matrix::kA, 0, row), 1.0f);
       made = true;
       const int64_t drawn = left + int64_t((draw >> 32) % uint64_t(width));
       for (int64_t col = full ? left : drawn; col < (full ? left + width : drawn + 1); ++col)
-        shards[owner(*this, row)].add(value(out, &c[(row * n + col) * words(out)]), dot_of(line.data(), &weights[col * k], k));
+        shards[owner(*this, row)].add(value(out, &c[(row * columns + col) * words(out)]), epilogue.apply(col, product));
     }
   }
   Norms all;

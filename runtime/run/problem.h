@@ -1,6 +1,7 @@
 // AllGather+GEMM: who owns which rows, the inputs of every launch, and the reference.
 //
-// Inputs are a function of seed, launch and place, so any rank can make any other's: A in [-1, 1), B in [-1/16, 1/16).
+// Inputs are a function of seed, launch and place, so any rank can make any other's: A in [-1, 1), B in [-1/16, 1/16), the bias in
+// [-1, 1).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "element.h"
+#include "epilogue.h"
 
 namespace mk::run {
 
@@ -19,15 +21,18 @@ struct Problem {
   int64_t m, n, k;
   int world, rank;
   uint64_t seed;
-  Type in, out;  // of A and B, of C
+  Type in, out;  // of A, B and the bias, of C
+  Epilogue epilogue;
 
   int64_t begin(int r) const { return r * (m / world) + std::min<int64_t>(r, m % world); }
   int64_t rows(int r) const { return m / world + (r < m % world); }
 
   std::vector<uint16_t> a(int launch) const;  // this rank's shard [rows(rank), k]
   std::vector<uint16_t> b(int launch) const;  // [n, k]
-  std::vector<uint16_t> poisoned_c() const;   // [m, n], then the guard
-  size_t c_words() const { return size_t(m * n * words(out)) + kGuard; }
+  std::vector<uint16_t> bias(int launch) const;  // [n]
+  std::vector<uint16_t> poisoned_c() const;   // [m, c_columns()], then the guard
+  size_t c_words() const { return size_t(m * c_columns() * words(out)) + kGuard; }
+  int64_t c_columns() const { return n / epilogue.fold(); }
 
   // Compares C (and the guard behind it) with a reference summed in double: every element of a small problem, else a
   // random one of every 32 x 32 block and a scan for what is not finite. Returns the relative error over all of C;

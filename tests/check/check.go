@@ -5,18 +5,22 @@ import (
 	"math"
 )
 
-// Product is C[M,N] = A[M,K] * B[N,K]^T, where A and B are the random matrices named by two seeds.
+// Product is C = epilogue(A[M,K] * B[N,K]^T), where A and B are the random matrices named by two seeds.
 type Product struct {
 	M, N, K      int
 	In, Out      Type // of A and B, of C
 	SeedA, SeedB uint64
+	Epilogue     Epilogue
 }
 
 // fullWork is the number of multiplications up to which every element is compared.
 const fullWork = 1 << 24
 
 // Words is the length of C in words.
-func (p Product) Words() int { return p.M * p.N * p.Out.Words() }
+func (p Product) Words() int { return p.M * p.Columns() * p.Out.Words() }
+
+// Columns is the columns of C.
+func (p Product) Columns() int { return p.N / p.Epilogue.fold() }
 
 // Result tells how a C compares with the reference.
 type Result struct {
@@ -71,7 +75,8 @@ func (r *Result) scan(p Product, guarded []uint16) {
 		}
 	}
 	c := Inner(guarded)
-	for i := range p.M * p.N {
+	n := p.Columns()
+	for i := range p.M * n {
 		v := p.at(c, i)
 		if x := float64(v); !math.IsNaN(x) && !math.IsInf(x, 0) {
 			continue
@@ -79,9 +84,9 @@ func (r *Result) scan(p Product, guarded []uint16) {
 		r.NaNs++
 		if c[i*p.Out.Words()] == Poison {
 			r.Unset++
-			r.fault("C[%d,%d] was never written", i/p.N, i%p.N)
+			r.fault("C[%d,%d] was never written", i/n, i%n)
 		} else {
-			r.fault("C[%d,%d] is %g", i/p.N, i%p.N, v)
+			r.fault("C[%d,%d] is %g", i/n, i%n, v)
 		}
 	}
 }
@@ -99,15 +104,14 @@ func (s sums) norm() float64 {
 	return math.Sqrt(s.difference / s.reference)
 }
 
-// compare judges C[i,j]. size is the sum of |a*b| over K. Adding K products in float32 in any order, and with the
-// truncation of tensor cores, costs far less than 2^-14 of size.
-func (p Product) compare(r *Result, s *sums, c []uint16, i, j int, want, size float64) {
-	got := p.at(c, i*p.N+j)
+// compare judges C[i,j], of which sums in float32 may be off by slack.
+func (p Product) compare(r *Result, s *sums, c []uint16, i, j int, want, slack float64) {
+	got := p.at(c, i*p.Columns()+j)
 	d := float64(got) - want
 	s.difference += d * d
 	s.reference += want * want
 	r.Compared++
-	if !(math.Abs(d) <= math.Abs(want)*p.Out.unit()+size/16384) {
+	if !(math.Abs(d) <= (math.Abs(want)+slack)*p.Out.unit()+slack) {
 		r.Wrong++
 		r.fault("C[%d,%d] is %g, the reference %g", i, j, got, want)
 	}
@@ -118,12 +122,12 @@ func (p Product) full(c []uint16, r *Result) {
 		return
 	}
 	var s sums
-	b := p.row(p.SeedB, 0, p.N*p.K)
+	b, bias := p.row(p.SeedB, 0, p.N*p.K), p.bias()
 	for i := range p.M {
 		a := p.row(p.SeedA, i*p.K, p.K)
-		for j := range p.N {
-			want, size := dot(a, b[j*p.K:][:p.K])
-			p.compare(r, &s, c, i, j, want, size)
+		for j := range p.Columns() {
+			want, slack := p.Epilogue.apply(j, func(j int) (float64, float64) { return dot(a, b[j*p.K:][:p.K], bias[j]) })
+			p.compare(r, &s, c, i, j, want, slack)
 		}
 	}
 	r.Norm = s.norm()
@@ -139,6 +143,14 @@ func (p Product) row(seed uint64, first, n int) []float64 {
 	return values
 }
 
+// bias is the vector that is added; it continues the random matrix of B.
+func (p Product) bias() []float64 {
+	if !p.Epilogue.Bias {
+		return make([]float64, p.N)
+	}
+	return p.row(p.SeedB, p.N*p.K, p.N)
+}
+
 // Block is the height and width of the blocks of which one element is compared in large results.
 const Block = 32
 
@@ -147,24 +159,28 @@ func (p Product) sampled(c []uint16, sample uint64, r *Result) {
 		return
 	}
 	var s sums
+	bias := p.bias()
 	for i0 := 0; i0 < p.M; i0 += Block {
-		for j0 := 0; j0 < p.N; j0 += Block {
+		for j0 := 0; j0 < p.Columns(); j0 += Block {
 			h := mix(sample, uint64(i0)<<32|uint64(j0))
 			i := i0 + int(h>>32)%min(Block, p.M-i0)
-			j := j0 + int(h&0xffffffff)%min(Block, p.N-j0)
-			want, size := dot(p.row(p.SeedA, i*p.K, p.K), p.row(p.SeedB, j*p.K, p.K))
-			p.compare(r, &s, c, i, j, want, size)
+			j := j0 + int(h&0xffffffff)%min(Block, p.Columns()-j0)
+			a := p.row(p.SeedA, i*p.K, p.K)
+			want, slack := p.Epilogue.apply(j, func(j int) (float64, float64) { return dot(a, p.row(p.SeedB, j*p.K, p.K), bias[j]) })
+			p.compare(r, &s, c, i, j, want, slack)
 		}
 	}
 	r.Norm = s.norm()
 }
 
-// dot is the sum of a*b and that of |a*b|.
-func dot(a, b []float64) (sum, size float64) {
+// dot is the sum of a*b and of what is added to it, and how far a sum in float32 may be off: adding K products in any
+// order, and with the truncation of tensor cores, costs far less than 2^-14 of the sum of |a*b|.
+func dot(a, b []float64, added float64) (sum, slack float64) {
+	sum, size := added, math.Abs(added)
 	for k, x := range a {
 		v := x * b[k]
 		sum += v
 		size += math.Abs(v)
 	}
-	return sum, size
+	return sum, size / 16384
 }

@@ -10,25 +10,28 @@ import (
 // right computes C as a kernel does: float32 sums, rounded once.
 func right(p Product) []uint16 {
 	all := Guarded(p.Words())
-	b := p.row(p.SeedB, 0, p.N*p.K)
+	b, bias := p.row(p.SeedB, 0, p.N*p.K), p.bias()
 	for i := range p.M {
 		a := p.row(p.SeedA, i*p.K, p.K)
-		for j := range p.N {
-			var sum float32
-			for k := range p.K {
-				sum += float32(a[k] * b[j*p.K+k])
-			}
-			p.put(all, i, j, sum)
+		for j := range p.Columns() {
+			want, _ := p.Epilogue.apply(j, func(j int) (float64, float64) {
+				sum := float32(bias[j])
+				for k := range p.K {
+					sum += float32(a[k] * b[j*p.K+k])
+				}
+				return float64(sum), 0
+			})
+			p.put(all, i, j, float32(want))
 		}
 	}
 	return all
 }
 
 func (p Product) words(all []uint16, i, j int) []uint16 {
-	return Inner(all)[(i*p.N+j)*p.Out.Words():][:p.Out.Words()]
+	return Inner(all)[(i*p.Columns()+j)*p.Out.Words():][:p.Out.Words()]
 }
 
-func (p Product) get(all []uint16, i, j int) float32 { return p.at(Inner(all), i*p.N+j) }
+func (p Product) get(all []uint16, i, j int) float32 { return p.at(Inner(all), i*p.Columns()+j) }
 
 func (p Product) put(all []uint16, i, j int, v float32) { p.Out.Put(p.words(all, i, j), v) }
 
@@ -98,7 +101,7 @@ func TestWrong(t *testing.T) {
 			{"one chunk of K lost", "wrong", func(all []uint16) {
 				for i := range 32 {
 					for j := range p.N {
-						lost, _ := dot(p.row(p.SeedA, i*p.K, 8), p.row(p.SeedB, j*p.K, 8))
+						lost, _ := dot(p.row(p.SeedA, i*p.K, 8), p.row(p.SeedB, j*p.K, 8), 0)
 						p.put(all, i, j, p.get(all, i, j)-float32(lost))
 					}
 				}
@@ -119,6 +122,28 @@ func TestOneWrongElementInFull(t *testing.T) {
 	small.put(all, 17, 31, small.get(all, 17, 31)*1.02)
 	if err := small.Check(all, 7).Err(); err == nil || !strings.Contains(err.Error(), "C[17,31]") {
 		t.Error(err)
+	}
+}
+
+// The values of activations and gates, and that each kind of mistake in them is caught.
+func TestEpilogues(t *testing.T) {
+	e := Epilogue{Activation: "gelu"}
+	if g, s := e.activate(1), (Epilogue{Activation: "silu"}).activate(1); math.Abs(g-0.8413447461) > 1e-9 || math.Abs(s-0.7310585786) > 1e-9 {
+		t.Errorf("gelu(1) = %g, silu(1) = %g", g, s)
+	}
+	every := []Epilogue{{Bias: true}, {Activation: "gelu"}, {Activation: "silu"}, {Bias: true, Activation: "silu"}, {Gated: true, Activation: "silu"},
+		{Gated: true}, {Gated: true, Bias: true, Activation: "gelu"}, {}}
+	for _, p := range []Product{small, small.with(FP16, FP32)} {
+		for _, e := range every {
+			p.Epilogue = e
+			all := right(p)
+			for _, other := range every {
+				p.Epilogue = other
+				if err := p.Check(all, 7).Err(); (err == nil) != (e == other) {
+					t.Errorf("%+v taken for %+v: %v", e, other, err)
+				}
+			}
+		}
 	}
 }
 

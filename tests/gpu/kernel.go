@@ -9,9 +9,9 @@ import (
 
 // Args are the operands of a launch of any kernel; kernels of a fixed M ignore M.
 type Args struct {
-	A, B, C mkrt.Ptr
-	M       int
-	Stream  mkrt.Stream
+	A, B, Bias, C mkrt.Ptr // Bias is for kernels that have one
+	M             int
+	Stream        mkrt.Stream
 }
 
 // Instance is an opened kernel.

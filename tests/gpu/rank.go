@@ -194,6 +194,13 @@ func (s *series) prepare(p check.Product) (a Args, err error) {
 	if a.B, err = s.put(b); err != nil {
 		return a, err
 	}
+	if p.Epilogue.Bias {
+		bias := make([]uint16, p.N)
+		p.In.Fill(bias, p.SeedB, p.N*p.K)
+		if a.Bias, err = s.put(bias); err != nil {
+			return a, err
+		}
+	}
 	a.C, err = s.put(check.Guarded(p.Words()))
 	a.C += 2 * check.GuardLen
 	return a, err

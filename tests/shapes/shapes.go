@@ -25,7 +25,8 @@ type Row struct {
 	Fixed      bool       // M is Ms[0] in the spec, instead of dynamic up to the largest
 	Out        check.Type // of C; the type of A and B where it is left out
 	DType      check.Type // of A and B; BF16 where it is left out
-	Large      bool       // too much work for a CPU
+	Epilogue   check.Epilogue
+	Large      bool // too much work for a CPU
 	NameSuffix string
 }
 
@@ -67,7 +68,7 @@ func (r Row) ShardStart(rank, m int) int { return rank*(m/r.World) + min(rank, m
 // Product is what a launch with M rows computes, from the inputs that the seeds name.
 func (r Row) Product(m int, seedA, seedB uint64) check.Product {
 	in := cmp.Or(r.DType, check.BF16)
-	return check.Product{M: m, N: r.N, K: r.K, In: in, Out: cmp.Or(r.Out, in), SeedA: seedA, SeedB: seedB}
+	return check.Product{M: m, N: r.N, K: r.K, In: in, Out: cmp.Or(r.Out, in), SeedA: seedA, SeedB: seedB, Epilogue: r.Epilogue}
 }
 
 // TOML is the row's spec.
@@ -85,6 +86,9 @@ func (r Row) TOML() string {
 		fmt.Fprintf(&b, "out = %q\n", r.Out)
 	}
 	fmt.Fprintf(&b, "[problem]\nm = %s\nn = %d\nk = %d\n", m, r.N, r.K)
+	if e := r.Epilogue; e != (check.Epilogue{}) {
+		fmt.Fprintf(&b, "[epilogue]\nbias = %t\nactivation = %q\ngated = %t\n", e.Bias, cmp.Or(e.Activation, "none"), e.Gated)
+	}
 	fmt.Fprintf(&b, "[topology]\ngpus_per_node = %d\n", r.World)
 	fmt.Fprintf(&b, "[tile]\nm = %d\nn = %d\nk = 64\nstages = %d\n", r.TileM, r.TileN, r.Stages)
 	fmt.Fprintf(&b, "[chunk]\nrows = %d\ncols = %d\n", r.ChunkRows, r.ChunkCols)

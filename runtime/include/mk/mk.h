@@ -2,7 +2,8 @@
 // with the same meaning; role programs use nothing else.
 //   tiles      Tile, Tensor, make_view          pipeline  Barrier, Ring
 //   move       load, store, store_wait_*        multiply  Acc, mma, mma_commit, mma_wait
-//   epilogue   to_tile, fence_async_*           signal    load_acquire, signal, now_ns, claim
+//   epilogue   add_bias, activate, gate, to_tile, fence_async_*
+//   signal     load_acquire, signal, now_ns, claim
 //   group      elected, warpgroup_sync          grid      Grid, Ctas, Lane, Lanes, Warpgroups, launch
 #pragma once
 #include "mk/abi.h"

@@ -3,6 +3,52 @@
 
 namespace mk {
 
+struct Identity { MK_DEVICE static float of(float x) { return x; } };
+struct Gelu { MK_DEVICE static float of(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); } };
+struct Silu { MK_DEVICE static float of(float x) { return __fdividef(x, 1 + __expf(-x)); } };
+
+// Adds bias[first], bias[first + 1], ... to the columns of the accumulator; behind `count` elements, an even number, there
+// is nothing. The bias is aligned to 4 bytes.
+template <class T, int Columns>
+MK_DEVICE void add_bias(Acc<Columns>& acc, const T* bias, int first, int count) {
+  const int mine = first + threadIdx.x % 4 * 2;
+#pragma unroll
+  for (int j = 0; j < Columns; j += 8) {
+    if (mine + j >= count) continue;
+    const uint32_t pair = __ldg(reinterpret_cast<const uint32_t*>(bias + mine + j));
+    const T low = reinterpret_cast<const T(&)[2]>(pair)[0], high = reinterpret_cast<const T(&)[2]>(pair)[1];
+    float* v = acc.value + j / 2;
+    v[0] += float(low), v[1] += float(high), v[2] += float(low), v[3] += float(high);
+  }
+}
+
+// Function::of every element.
+template <class Function, int Columns>
+MK_DEVICE void activate(Acc<Columns>& acc) {
+#pragma unroll
+  for (int i = 0; i < Columns / 2; ++i) acc.value[i] = Function::of(acc.value[i]);
+}
+
+// Folds pairs of columns: column j of the result is Function::of(column 2j) * column 2j + 1.
+//
+// Lane q of four holds columns q and 4 + q of each 8 of the result, and shall hold 2q and 2q + 1. Two exchanges do it: in
+// each, every lane gives one value and takes one.
+template <class Function, int Columns>
+MK_DEVICE Acc<Columns / 2> gate(const Acc<Columns>& acc) {
+  const int q = threadIdx.x % 4, from[2] = {0x3021 >> q * 4 & 3, 0x2130 >> q * 4 & 3};
+  const bool middle = q == 1 || q == 2;
+  Acc<Columns / 2> folded;
+#pragma unroll
+  for (int j = 0; j < Columns / 4; j += 2) {  // j / 4: which 8 columns of the result, j / 2 % 2: rows r or r + 8
+    const float* v = acc.value + j / 4 * 8 + j % 4;
+    const float near = Function::of(v[0]) * v[1], far = Function::of(v[4]) * v[5];
+    const float one = __shfl_sync(~0u, middle ? near : far, from[0], 4), two = __shfl_sync(~0u, middle ? far : near, from[1], 4);
+    folded.value[j] = middle ? one : two;
+    folded.value[j + 1] = middle ? two : one;
+  }
+  return folded;
+}
+
 MK_DEVICE uint32_t pair_of(Of<bf16>, float low, float high) {
   const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
   return reinterpret_cast<const uint32_t&>(both);
