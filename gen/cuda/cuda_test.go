@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 // What one spec does not use is not in its source, and no template action is left.
 func TestSpecialised(t *testing.T) {
 	for name, patterns := range map[string][2]string{ // must match, must not match
-		"dynamic": {`kWorld = 4\b`, `<%|%>|no value|bias|activate|gate<`},
+		"dynamic": {`kWorld = 4\b`, `<%|%>|no value|bias|activate|gate<|Panel`},
 		"fixed":   {`kWorld = 1\b`, `<%|%>|no value|Push|gather|arrival|Waiter`},
 		"nodes":   {`kWorld = 6\b`, `<%|%>|no value`},
 		"options": {`folded = mk::gate<mk::Silu>`, `<%|%>|no value|bf16`},

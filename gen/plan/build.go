@@ -18,7 +18,7 @@ func Build(s *spec.Spec, runtimeHash uint64) (*Plan, []spec.Diag) {
 	b := &builder{spec: s, diags: diags, plan: &Plan{
 		Name: s.Name, Kernel: s.Kernel, Arch: s.Arch, DType: s.DType, Out: s.Out,
 		Nodes: s.Topology.Nodes, GPUsPerNode: s.Topology.GPUsPerNode, World: s.Topology.Nodes * s.Topology.GPUsPerNode,
-		M: Extent{s.Problem.M.Dynamic, int64(s.Problem.M.Max)}, N: int64(s.Problem.N), K: int64(s.Problem.K),
+		M: Extent{s.Problem.M.Dynamic, int64(s.Problem.M.Max)}, N: int64(s.Problem.N), K: int64(s.Problem.K), B: s.Problem.B,
 	}}
 	if s.Out == "" {
 		b.plan.Out = s.DType

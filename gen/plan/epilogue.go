@@ -43,6 +43,9 @@ func (b *builder) epilogue() {
 // Formula is what the kernel computes, with these names or numbers for its sizes.
 func (p *Plan) Formula(c, n, k any) string {
 	product := fmt.Sprintf("AllGather(A)[M, %v] * B[%v, %v]^T", k, n, k)
+	if p.B == "kn" {
+		product = fmt.Sprintf("AllGather(A)[M, %v] * B[%v, %v]", k, k, n)
+	}
 	e := p.Epilogue
 	if e.Bias {
 		product += fmt.Sprintf(" + bias[%v]", n)

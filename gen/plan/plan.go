@@ -14,6 +14,7 @@ type Plan struct {
 
 	M    Extent // rows of the gathered A and of C; shards split it as evenly as it goes, the first M % World one row more
 	N, K int64
+	B    string // "nk": rows of B are N, transposed for the product; "kn": they are K
 
 	Epilogue Epilogue
 

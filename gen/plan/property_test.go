@@ -30,7 +30,7 @@ func random(r *rand.Rand) map[string]string {
 	m := size()
 	return map[string]string{
 		"kernel": `"ag_gemm"`, "name": `"x"`, "dtype": pick("", `"bf16"`, `"fp16"`), "out": pick("", `"bf16"`, `"fp32"`),
-		"epilogue.bias": pick("", "true"), "epilogue.activation": pick("", `"none"`, `"gelu"`), "epilogue.gated": pick("", "", "true", "false"),
+		"problem.b": pick("", `"kn"`), "epilogue.bias": pick("", "true"), "epilogue.activation": pick("", `"none"`, `"gelu"`), "epilogue.gated": pick("", "", "true", "false"),
 		"problem.m": pick(m, "{ dynamic = true, max = "+m+" }"), "problem.n": size(), "problem.k": size(),
 		"topology.nodes":         pick("", "", "1", "2", "7", "1024", "1025", fmt.Sprint(r.Int64())),
 		"topology.gpus_per_node": fmt.Sprint(r.IntN(10)),

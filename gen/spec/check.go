@@ -47,7 +47,7 @@ func (s *Spec) check(k *key) string {
 		}
 		message := k.checkString(*field)
 		if message != "" {
-			*field = ""
+			*field, _ = k.fallback.(string)
 		}
 		return message
 	case *int:

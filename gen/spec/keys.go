@@ -69,6 +69,9 @@ var keys = []key{
 	{path: "problem.k", kind: number, required: true, min: 8, max: maxInt - 7, step: 8,
 		doc:   "Columns of A and of B: the length of each dot product.",
 		field: func(s *Spec) any { return &s.Problem.K }},
+	{path: "problem.b", kind: text, doc: "How B lies in memory: nk, rows of K (as torch keeps a Linear's weight), or kn, rows of N.",
+		choices: []string{"nk", "kn"}, fallback: "nk",
+		field: func(s *Spec) any { return &s.Problem.B }},
 
 	{path: "epilogue.bias", kind: truth, doc: "Add a vector [n] of the type of A to every row of the product.",
 		field: func(s *Spec) any { return &s.Epilogue.Bias }},

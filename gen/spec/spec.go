@@ -45,10 +45,11 @@ type Spec struct {
 	wrong map[string]bool // legal keys that a Diag speaks of, so that they are not called missing as well
 }
 
-// Problem is the matrix sizes: C[M,N] = A[M,K] * B[N,K]^T.
+// Problem is the matrix sizes and the layout of B: C[M,N] = A[M,K] * B[N,K]^T where B is "nk", A[M,K] * B[K,N] where "kn".
 type Problem struct {
 	M    Extent
 	N, K int
+	B    string
 }
 
 // Extent is a size that is fixed (Max is the size) or chosen at each launch (up to Max).

@@ -40,7 +40,7 @@ func texts(diags []Diag) string {
 func TestDiagnostics(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", `n = 2048`, "n = 2048\n  num = 3", "f:6:3: problem.num: unknown key; nearest legal key is n"},
-		{"unknown key, nothing near", `n = 2048`, "n = 2048\nwavefront = 3", "f:6:1: problem.wavefront: unknown key; legal keys are m, n, k"},
+		{"unknown key, nothing near", `n = 2048`, "n = 2048\nwavefront = 3", "f:6:1: problem.wavefront: unknown key; legal keys are m, n, k, b"},
 		{"misspelt required key", `gpus_per_node`, "gpu_per_node", "f:8:1: topology.gpu_per_node: unknown key; nearest legal key is gpus_per_node"},
 		{"unknown table", `[topology]`, "[tiles]\nm = 1\n[topology]", "f:7:1: tiles: unknown table; nearest legal key is tile"},
 		{"misspelt required table", `[problem]`, "[probelm]", "f:3:1: probelm: unknown table; nearest legal key is problem"},
@@ -91,6 +91,7 @@ func TestDiagnostics(t *testing.T) {
 		{"arch", `name =`, "arch = \"sm_80\"\nname =", `f:2:1: arch: unknown value "sm_80"; nearest legal value is sm_90a`},
 		{"dtype", `name =`, "dtype = \"fp8\"\nname =", `f:2:1: dtype: unknown value "fp8"; nearest legal value is fp16`},
 		{"out", `name =`, "out = \"fp64\"\nname =", `f:2:1: out: unknown value "fp64"; nearest legal value is fp16`},
+		{"layout", `n = 2048`, "n = 2048\nb = \"nn\"", `f:6:1: problem.b: unknown value "nn"; nearest legal value is nk`},
 		{"truth", `[topology]`, "[epilogue]\nbias = 1\n[topology]", "f:8:1: epilogue.bias: is a whole number; write true or false"},
 		{"activation", `[topology]`, "[epilogue]\nactivation = \"swish\"\n[topology]",
 			`f:8:1: epilogue.activation: unknown value "swish"; nearest legal value is silu`},
@@ -128,7 +129,7 @@ func TestGood(t *testing.T) {
 	if s.Kernel != "ag_gemm" || s.Name != "qkv" || s.Arch != "sm_90a" || s.DType != "bf16" || s.Backend.Macro != "" {
 		t.Errorf("strings: %+v", s)
 	}
-	if s.Problem != (Problem{Extent{true, 8192}, 2048, 8192}) || s.Topology != (Topology{1, 4}) ||
+	if s.Problem != (Problem{Extent{true, 8192}, 2048, 8192, "nk"}) || s.Topology != (Topology{1, 4}) ||
 		s.Tile != (Tile{}) || s.Chunk != (Chunk{}) || s.Roles != (Roles{}) {
 		t.Errorf("numbers: %+v", s)
 	}
@@ -155,7 +156,7 @@ func TestForms(t *testing.T) {
 		s, diags := Parse("f", []byte(text))
 		if len(diags) > 0 {
 			t.Errorf("%s%s", text, texts(diags))
-		} else if s.Problem != (Problem{Extent{true, 8192}, 2048, 8192}) || s.Topology.GPUsPerNode != 4 {
+		} else if s.Problem != (Problem{Extent{true, 8192}, 2048, 8192, "nk"}) || s.Topology.GPUsPerNode != 4 {
 			t.Errorf("%sreads as %+v", text, s)
 		}
 	}
@@ -188,7 +189,7 @@ func TestLoadReportsTheFile(t *testing.T) {
 }
 
 func TestSpecMadeByHand(t *testing.T) {
-	s := &Spec{Kernel: "ag_gemm", Name: "x", Problem: Problem{Extent{Max: 5}, 12, 8}}
+	s := &Spec{Kernel: "ag_gemm", Name: "x", Problem: Problem{M: Extent{Max: 5}, N: 12, K: 8}}
 	c, diags := s.Checked()
 	want := `1:1: problem.n: 12 is not a multiple of 8; nearest legal value is 8
 1:1: topology.gpus_per_node: missing; write gpus_per_node = a whole number

@@ -26,17 +26,24 @@ func shardRows(p *plan.Plan) string {
 func operands(p *plan.Plan) []operand {
 	list := []operand{
 		{"A", fmt.Sprintf("[%s][%d], this rank's shard", shardRows(p), p.K)},
-		{"B", fmt.Sprintf("[%d][%d], this rank's columns of the weights, transposed%s", p.N, p.K, interleaved(p))},
+		{"B", weights(p)},
 	}
 	if p.Epilogue.Bias {
-		list = append(list, operand{"Bias", fmt.Sprintf("[%d], added to each row of the product%s", p.N, interleaved(p))})
+		list = append(list, operand{"Bias", fmt.Sprintf("[%d], added to each row of the product%s", p.N, interleaved(p, "elements"))})
 	}
 	return append(list, operand{"C", fmt.Sprintf("[%s][%d], overwritten; rank 0's rows first", rows(p), p.CCols())})
 }
 
-func interleaved(p *plan.Plan) string {
+func weights(p *plan.Plan) string {
+	if p.B == "kn" {
+		return fmt.Sprintf("[%d][%d], this rank's columns of the weights%s", p.K, p.N, interleaved(p, "columns"))
+	}
+	return fmt.Sprintf("[%d][%d], this rank's columns of the weights, transposed%s", p.N, p.K, interleaved(p, "rows"))
+}
+
+func interleaved(p *plan.Plan, what string) string {
 	if p.Epilogue.Gated {
-		return "; gate and up of column j of C are 2j and 2j+1"
+		return "; " + what + " 2j and 2j+1 are gate and up of column j of C"
 	}
 	return ""
 }

@@ -96,7 +96,7 @@ void ag_gemm(Meeting& meeting, const Options& options, int rank) try {
   try {
     for (size_t i = 0; i < options.m.size(); ++i) {
       Problem p{options.m[i], kernel::kN, kernel::kK, kernel::kWorld, rank, options.seed + i,
-                type_of(kernel::kType), type_of(kernel::kOut), {kernel::kBias, kernel::kGated, kernel::kActivation}};
+                std::string_view(kernel::kB) == "kn", type_of(kernel::kType), type_of(kernel::kOut), {kernel::kBias, kernel::kGated, kernel::kActivation}};
       meeting.outcome[rank].rows[i] = run_one(meeting, session, options, p);
     }
   } catch (const std::runtime_error& e) {

@@ -17,6 +17,7 @@ constexpr uint64_t kAbi = MK_PASTE(MK_KERNEL_MACROS, _ABI), kHeapBytes = MK_PAST
 constexpr int kWorld = MK_PASTE(MK_KERNEL_MACROS, _WORLD);
 constexpr int64_t kN = MK_PASTE(MK_KERNEL_MACROS, _N), kK = MK_PASTE(MK_KERNEL_MACROS, _K);
 constexpr const char *kType = MK_PASTE(MK_KERNEL_MACROS, _DTYPE), *kOut = MK_PASTE(MK_KERNEL_MACROS, _OUT);
+constexpr const char* kB = MK_PASTE(MK_KERNEL_MACROS, _B);
 constexpr const char* kActivation = MK_PASTE(MK_KERNEL_MACROS, _ACTIVATION);
 constexpr bool kGated = MK_PASTE(MK_KERNEL_MACROS, _GATED);
 constexpr int64_t kMaxM = MK_PASTE(MK_KERNEL_MACROS, _M_MAX);

@@ -84,9 +84,18 @@ std::vector<uint16_t> Problem::a(int launch) const {
 }
 
 std::vector<uint16_t> Problem::b(int launch) const {
-  std::vector<uint16_t> weights(n * k);
-  for (int64_t j = 0; j < n; ++j) fill_row(in, &weights[j * k], k, key(seed, launch, Matrix::kB, uint64_t(rank), j), 1.0f / 16);
-  return weights;
+  std::vector<uint16_t> rows = weights(launch);
+  if (!b_by_rows) return rows;
+  std::vector<uint16_t> turned(rows.size());
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = 0; i < k; ++i) turned[i * n + j] = rows[j * k + i];
+  return turned;
+}
+
+std::vector<uint16_t> Problem::weights(int launch) const {
+  std::vector<uint16_t> rows(n * k);
+  for (int64_t j = 0; j < n; ++j) fill_row(in, &rows[j * k], k, key(seed, launch, Matrix::kB, uint64_t(rank), j), 1.0f / 16);
+  return rows;
 }
 
 std::vector<uint16_t> Problem::bias(int launch) const {
@@ -104,13 +113,13 @@ std::vector<uint16_t> Problem::poisoned_c() const {
 double Problem::check(const std::vector<uint16_t>& c, int launch) const {
   scan(*this, c, launch);
   const int64_t columns = c_columns();
-  const std::vector<uint16_t> weights = b(launch), added = bias(launch);
+  const std::vector<uint16_t> across = weights(launch), added = bias(launch);
   const bool full = m * n * k <= kFull;
   const auto dot_of = in == Type::kFp16 ? dot<Type::kFp16> : dot<Type::kBf16>;
   const double limit = bound(out);
   std::vector<uint16_t> line(k);
   const auto product = [&](int64_t j) {
-    return dot_of(line.data(), &weights[j * k], k) + (epilogue.bias ? double(value(in, &added[j])) : 0.0);
+    return dot_of(line.data(), &across[j * k], k) + (epilogue.bias ? double(value(in, &added[j])) : 0.0);
   };
   std::vector<Norms> shards(world);
   // One row of A at a time: all its columns, or those of the blocks for which it was drawn.

@@ -21,6 +21,7 @@ struct Problem {
   int64_t m, n, k;
   int world, rank;
   uint64_t seed;
+  bool b_by_rows;  // B lies as [k, n]
   Type in, out;  // of A, B and the bias, of C
   Epilogue epilogue;
 
@@ -28,7 +29,7 @@ struct Problem {
   int64_t rows(int r) const { return m / world + (r < m % world); }
 
   std::vector<uint16_t> a(int launch) const;  // this rank's shard [rows(rank), k]
-  std::vector<uint16_t> b(int launch) const;  // [n, k]
+  std::vector<uint16_t> b(int launch) const;  // [n, k] or [k, n]
   std::vector<uint16_t> bias(int launch) const;  // [n]
   std::vector<uint16_t> poisoned_c() const;   // [m, c_columns()], then the guard
   size_t c_words() const { return size_t(m * c_columns() * words(out)) + kGuard; }
@@ -38,6 +39,9 @@ struct Problem {
   // random one of every 32 x 32 block and a scan for what is not finite. Returns the relative error over all of C;
   // throws std::runtime_error naming the launch, the rank and the place where that is not below the bound, also over each shard.
   double check(const std::vector<uint16_t>& c, int launch) const;
+
+ private:
+  std::vector<uint16_t> weights(int launch) const;  // [n, k]
 };
 
 }  // namespace mk::run

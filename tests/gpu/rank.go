@@ -187,6 +187,9 @@ func (s *series) prepare(p check.Product) (a Args, err error) {
 	p.In.Fill(shard, p.SeedA, s.row.ShardStart(s.world.Rank(), s.m)*p.K)
 	b := make([]uint16, p.N*p.K)
 	p.In.Fill(b, p.SeedB, 0)
+	if s.row.ByRows {
+		b = turned(b, p.N, p.K)
+	}
 	a.M = s.m
 	if a.A, err = s.put(shard); err != nil {
 		return a, err
@@ -204,6 +207,17 @@ func (s *series) prepare(p check.Product) (a Args, err error) {
 	a.C, err = s.put(check.Guarded(p.Words()))
 	a.C += 2 * check.GuardLen
 	return a, err
+}
+
+// turned is the transpose of a matrix.
+func turned(matrix []uint16, rows, columns int) []uint16 {
+	t := make([]uint16, len(matrix))
+	for i := range rows {
+		for j := range columns {
+			t[j*rows+i] = matrix[i*columns+j]
+		}
+	}
+	return t
 }
 
 func (s *series) put(data []uint16) (mkrt.Ptr, error) {

@@ -26,6 +26,7 @@ type Row struct {
 	Out        check.Type // of C; the type of A and B where it is left out
 	DType      check.Type // of A and B; BF16 where it is left out
 	Epilogue   check.Epilogue
+	ByRows     bool // B lies as [K, N]
 	Large      bool // too much work for a CPU
 	NameSuffix string
 }
@@ -86,6 +87,9 @@ func (r Row) TOML() string {
 		fmt.Fprintf(&b, "out = %q\n", r.Out)
 	}
 	fmt.Fprintf(&b, "[problem]\nm = %s\nn = %d\nk = %d\n", m, r.N, r.K)
+	if r.ByRows {
+		fmt.Fprintf(&b, "b = \"kn\"\n")
+	}
 	if e := r.Epilogue; e != (check.Epilogue{}) {
 		fmt.Fprintf(&b, "[epilogue]\nbias = %t\nactivation = %q\ngated = %t\n", e.Bias, cmp.Or(e.Activation, "none"), e.Gated)
 	}

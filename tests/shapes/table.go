@@ -5,7 +5,8 @@ import "github.com/mkgen/mkgen/tests/check"
 // Table holds every row. Between them: worlds 1 to 8; M of 0, 1, less than the world, around a tile and not divisible by
 // the world; N and K below, at and beyond a tile and not multiples of it; every tile; chunks of one to three tile rows and
 // of one to several slabs, the last one narrower; 2 to 8 stages; communication beside compute and in 1 to 8 CTAs of
-// its own; each type of element in and out; each epilogue.
+// its own; each type of element in and out; each epilogue; B by
+// columns and by rows.
 var Table = []Row{
 	{World: 1, N: 8, K: 8, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
@@ -51,6 +52,16 @@ var Table = []Row{
 		Ms: []int{5, 333}, Epilogue: check.Epilogue{Bias: true, Activation: "gelu", Gated: true}, NameSuffix: "_bias_geglu"},
 	{World: 1, N: 144, K: 72, TileM: 128, TileN: 128, Stages: 4, ChunkRows: 128, ChunkCols: 64, Share: 1, DType: check.FP16,
 		Ms: []int{200}, Fixed: true, Epilogue: check.Epilogue{Gated: true}, NameSuffix: "_glu"},
+	{World: 1, N: 8, K: 72, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
+		Ms: []int{1, 130}, ByRows: true, NameSuffix: "_kn"},
+	{World: 2, N: 328, K: 200, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 128, Share: 2,
+		Ms: []int{0, 5, 300}, ByRows: true, NameSuffix: "_kn"},
+	{World: 3, N: 200, K: 136, TileM: 128, TileN: 192, Stages: 3, ChunkRows: 128, ChunkCols: 64, IntraComm: 1, Share: 3, DType: check.FP16, Out: check.FP32,
+		Ms: []int{2, 301}, ByRows: true, NameSuffix: "_kn"},
+	{World: 4, N: 144, K: 264, TileM: 64, TileN: 128, Stages: 4, ChunkRows: 64, ChunkCols: 128, Share: 4,
+		Ms: []int{3, 250}, ByRows: true, Epilogue: check.Epilogue{Bias: true, Activation: "silu", Gated: true}, NameSuffix: "_kn_swiglu"},
+	{World: 1, N: 8192, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 256, Share: 1,
+		Ms: []int{8192}, Fixed: true, Large: true, ByRows: true, NameSuffix: "_kn"},
 	{World: 1, N: 8192, K: 1024, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 256, Share: 1,
 		Ms: []int{4096}, Fixed: true, Large: true, Epilogue: check.Epilogue{Bias: true, Activation: "silu", Gated: true}, NameSuffix: "_swiglu"},
 

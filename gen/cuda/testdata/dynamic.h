@@ -18,15 +18,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DYNAMIC_ABI 0xf6a800cb602f4544ull /* hash of the plan and of the runtime; equal on all ranks */
+#define DYNAMIC_ABI 0xb389369bbab43700ull /* hash of the plan and of the runtime; equal on all ranks */
 #define DYNAMIC_HEAP_BYTES 201343488ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define DYNAMIC_WORLD 4
 #define DYNAMIC_NODES 1
 #define DYNAMIC_M_MAX 8192
 #define DYNAMIC_N 2048
 #define DYNAMIC_K 8192
+#define DYNAMIC_B "nk" /* "nk": rows of B are K long; "kn": N long */
 #define DYNAMIC_ACTIVATION "none"
-#define DYNAMIC_GATED 0 /* 1: pairs of rows of B make one column of C */
+#define DYNAMIC_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define DYNAMIC_DTYPE "bf16" /* of A and B */
 #define DYNAMIC_OUT "bf16" /* of C */
 

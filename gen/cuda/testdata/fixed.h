@@ -18,15 +18,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FIXED_ABI 0xe9d5efad1c6b3cddull /* hash of the plan and of the runtime; equal on all ranks */
+#define FIXED_ABI 0x976cd808ac37246full /* hash of the plan and of the runtime; equal on all ranks */
 #define FIXED_HEAP_BYTES 512ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define FIXED_WORLD 1
 #define FIXED_NODES 1
 #define FIXED_M_MAX 1000 /* and no other */
 #define FIXED_N 136
 #define FIXED_K 72
+#define FIXED_B "nk" /* "nk": rows of B are K long; "kn": N long */
 #define FIXED_ACTIVATION "none"
-#define FIXED_GATED 0 /* 1: pairs of rows of B make one column of C */
+#define FIXED_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define FIXED_DTYPE "bf16" /* of A and B */
 #define FIXED_OUT "bf16" /* of C */
 

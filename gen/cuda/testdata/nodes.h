@@ -18,15 +18,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NODES_ABI 0xc97cf63dcd3cdfa0ull /* hash of the plan and of the runtime; equal on all ranks */
+#define NODES_ABI 0xad28e5fbd1ef4fc9ull /* hash of the plan and of the runtime; equal on all ranks */
 #define NODES_HEAP_BYTES 513024ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define NODES_WORLD 6
 #define NODES_NODES 2
 #define NODES_M_MAX 500 /* and no other */
 #define NODES_N 64
 #define NODES_K 200
+#define NODES_B "nk" /* "nk": rows of B are K long; "kn": N long */
 #define NODES_ACTIVATION "none"
-#define NODES_GATED 0 /* 1: pairs of rows of B make one column of C */
+#define NODES_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define NODES_DTYPE "bf16" /* of A and B */
 #define NODES_OUT "bf16" /* of C */
 

@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for dynamic; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "dynamic", ABI: 0xf6a800cb602f4544, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "dynamic", ABI: 0xb389369bbab43700, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.

@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for fixed; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0xe9d5efad1c6b3cdd, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0x976cd808ac37246f, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.

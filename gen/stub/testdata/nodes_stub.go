@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0xc97cf63dcd3cdfa0, HeapBytes: 513024, World: 6, Nodes: 2, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0xad28e5fbd1ef4fc9, HeapBytes: 513024, World: 6, Nodes: 2, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.

@@ -3,7 +3,7 @@
 
 // Package options launches a kernel that computes
 //
-//	C[M, 136] = silu(X[:, 0::2]) * X[:, 1::2] with X = AllGather(A)[M, 328] * B[272, 328]^T + bias[272]
+//	C[M, 136] = silu(X[:, 0::2]) * X[:, 1::2] with X = AllGather(A)[M, 328] * B[328, 272] + bias[272]
 //
 // on each of 2 ranks (1 node(s) of 2 GPU(s)), fp16 in, fp32 out, with float32 accumulation, gathering and multiplying at the same time.
 //
@@ -20,14 +20,14 @@ import (
 )
 
 // Kernel is what a world must provide for options; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "options", ABI: 0xde2c6f0acf3f7de3, HeapBytes: 504832, World: 2, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "options", ABI: 0x0da161873976420f, HeapBytes: 504832, World: 2, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (fp16 in, fp32 out), row-major, contiguous, 16-byte aligned, in this rank's device memory (host
 // memory for the host target). C must not overlap A or B. An operand without elements may be 0.
 type Args struct {
 	A      mkrt.Ptr    // [M/2, one more on the first M%2 ranks][328], this rank's shard
-	B      mkrt.Ptr    // [272][328], this rank's columns of the weights, transposed; gate and up of column j of C are 2j and 2j+1
-	Bias   mkrt.Ptr    // [272], added to each row of the product; gate and up of column j of C are 2j and 2j+1
+	B      mkrt.Ptr    // [328][272], this rank's columns of the weights; columns 2j and 2j+1 are gate and up of column j of C
+	Bias   mkrt.Ptr    // [272], added to each row of the product; elements 2j and 2j+1 are gate and up of column j of C
 	C      mkrt.Ptr    // [M][136], overwritten; rank 0's rows first
 	M      int64       // rows of C, the same on all ranks: 0 to 600
 	Stream mkrt.Stream // CUstream, 0 for the default stream; ignored by the host target

@@ -1,6 +1,6 @@
 // Tile operations for one target: the GPU when compiled by nvcc, the CPU otherwise. Both folders define the same names
 // with the same meaning; role programs use nothing else.
-//   tiles      Tile, Tensor, make_view          pipeline  Barrier, Ring
+//   tiles      Tile, Panels, Tensor, make_view  pipeline  Barrier, Ring
 //   move       load, store, store_wait_*        multiply  Acc, mma, mma_commit, mma_wait
 //   epilogue   add_bias, activate, gate, to_tile, fence_async_*
 //   signal     load_acquire, signal, now_ns, claim

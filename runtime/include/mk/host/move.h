@@ -22,6 +22,11 @@ void load(TileT& tile, const Tensor& view, int row, int column, Barrier& barrier
   });
 }
 
+template <class T, int Rows, int Columns>
+void load(Panels<T, Rows, Columns>& tile, const Tensor& view, int row, int column, Barrier& barrier) {
+  for (int i = 0; i < Columns / 64; ++i) load(tile.panel[i], view, row, column + i * 64, barrier);
+}
+
 struct Stores {  // of one thread
   struct One { std::function<void()> read, write; };
   std::deque<One> unread, unwritten;

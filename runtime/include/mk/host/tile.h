@@ -32,6 +32,14 @@ struct Tile {
   mutable std::atomic<bool> unfenced{false};
 };
 
+// Rows x Columns as tiles of 64 columns side by side: the way in for a matrix that is multiplied by its rows.
+template <class T, int Rows, int Columns>
+struct Panels {
+  using Panel = Tile<T, Rows, 64>;
+  static constexpr int kPanels = Columns / 64, kBytes = kPanels * Panel::kBytes;
+  Panel panel[kPanels];
+};
+
 struct Tensor {
   void* p;
   int64_t rows, columns, stride;

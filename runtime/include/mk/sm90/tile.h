@@ -32,6 +32,14 @@ struct alignas(L == Layout::kSwizzled ? 1024 : 128) Tile {
   uint8_t bytes[kBytes];
 };
 
+// Rows x Columns as tiles of 64 columns side by side: the way in for a matrix that is multiplied by its rows.
+template <class T, int Rows, int Columns>
+struct Panels {
+  using Panel = Tile<T, Rows, 64>;
+  static constexpr int kPanels = Columns / 64, kBytes = kPanels * Panel::kBytes;
+  Panel panel[kPanels];
+};
+
 MK_DEVICE uint32_t shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
 // A driver function, found through the runtime so that no library has to be linked; null where there is none.

@@ -11,6 +11,7 @@
 #define FAKE_K 128
 #define FAKE_ACTIVATION "none"
 #define FAKE_GATED 0
+#define FAKE_B "nk"
 #define FAKE_DTYPE "bf16"
 #define FAKE_OUT "bf16"
 #define FAKE_M_MAX 1500
