@@ -68,10 +68,11 @@ func TestGolden(t *testing.T) {
 // What one spec does not use is not in its source, and no template action is left.
 func TestSpecialised(t *testing.T) {
 	for name, patterns := range map[string][2]string{ // must match, must not match
-		"dynamic": {`kWorld = 4\b`, `<%|%>|no value|GivenShards`},
+		"dynamic": {`kWorld = 4\b`, `<%|%>|no value|GivenShards|bias|activate|gate<|Panel`},
 		"fixed":   {`kWorld = 1\b`, `<%|%>|no value|Push|gather|arrival|Waiter`},
 		"given":   {`GivenShards<kWorld>`, `<%|%>|no value|EvenShards`},
 		"nodes":   {`kWorld = 6\b`, `<%|%>|no value`},
+		"options": {`folded = mk::gate<mk::Silu>`, `<%|%>|no value|bf16`},
 	} {
 		files, err := Render(load(t, "testdata/"+name+".toml"), runtimeHash)
 		if err != nil {

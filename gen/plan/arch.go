@@ -12,10 +12,10 @@ const (
 	barrierBytes  = 8    // one mbarrier
 	heapAlign     = 256
 	addressSpace  = 1 << 47 // bytes of user addresses on x86-64, which unified addressing shares with the host
-	elementBytes  = 2       // bf16
-	storeTileRows = 64      // a consumer warpgroup writes its rows through two 64 x 64 tiles
-	storeTileCols = 64
-	ringAlign     = 128 // of a linear tile
+	elementBytes  = 2       // bf16 or fp16: A and B
+	storeTileRows = 64      // a consumer warpgroup writes its rows of C through one or two tiles
+	storeTileRow  = 128     // bytes: one swizzled row
+	ringAlign     = 128     // of a linear tile
 )
 
 // ControlBytes is sizeof(mk::Control) in runtime/include/mk/protocol.h; the rendered source asserts it.

@@ -16,13 +16,17 @@ import (
 func Build(s *spec.Spec, runtimeHash uint64) (*Plan, []spec.Diag) {
 	s, diags := s.Checked()
 	b := &builder{spec: s, diags: diags, plan: &Plan{
-		Name: s.Name, Kernel: s.Kernel, Arch: s.Arch, DType: s.DType,
+		Name: s.Name, Kernel: s.Kernel, Arch: s.Arch, DType: s.DType, Out: s.Out,
 		Nodes: s.Topology.Nodes, GPUsPerNode: s.Topology.GPUsPerNode, World: s.Topology.Nodes * s.Topology.GPUsPerNode,
-		M: Extent{s.Problem.M.Dynamic, int64(s.Problem.M.Max)}, N: int64(s.Problem.N), K: int64(s.Problem.K),
+		M: Extent{s.Problem.M.Dynamic, int64(s.Problem.M.Max)}, N: int64(s.Problem.N), K: int64(s.Problem.K), B: s.Problem.B,
 	}}
+	if s.Out == "" {
+		b.plan.Out = s.DType
+	}
 	if s.Kernel != "" { // else there are no rules to go by
 		b.backend()
 		b.shard()
+		b.epilogue()
 		b.tile()
 		b.roles()
 		b.chunk()

@@ -108,6 +108,11 @@ func TestDiagnostics(t *testing.T) {
 			"f:6:1: problem.k: 262144000000000 runs of pieces are more than 1073741823; nearest legal value is 8704"},
 		{"operand bytes", "", []string{"n = 2048", "n = 2147483640", "k = 8192", "k = 2147483640", "max = 8192", "max = 8"},
 			"f:5:1: problem.n: B or C takes 9223371968135299200 bytes, more than can be addressed (140737488355328); nearest legal value is 32768"},
+		{"fp32 bytes", "", slices.Concat([]string{"name = \"qkv\"", "name = \"qkv\"\nout = \"fp32\"", "n = 2048", "n = 34000", "k = 8192", "k = 8"}, huge),
+			"f:6:1: problem.n: B or C takes 272000000000000 bytes, more than can be addressed (140737488355328); nearest legal value is 17584"},
+		{"gated pairs", "[epilogue]\ngated = true", []string{"n = 2048", "n = 2056"},
+			"f:5:1: problem.n: 2056 is not a multiple of 16, which gated pairs of columns need; nearest legal value is 2048"},
+		{"gated tile", "[epilogue]\ngated = true\n[tile]\nn = 192", nil, "f:12:1: tile.n: 192 is not among 128, 256; nearest legal value is 128"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, got := build(t, c.more, c.edits...); got != c.want+"\n" {

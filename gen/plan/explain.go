@@ -9,9 +9,13 @@ import (
 func (p *Plan) Text() string {
 	var t page
 	e := p.Estimate
-	fmt.Fprintf(&t, "%s: %s for %s, %s, %s, ABI 0x%016x\n", p.Name, p.Kernel, p.Arch, p.DType, p.world(), p.ABI)
+	fmt.Fprintf(&t, "%s: %s for %s, %s, %s, ABI 0x%016x\n", p.Name, p.Kernel, p.Arch, p.Types(), p.world(), p.ABI)
 
-	t.section("problem", "C[M,N] = AllGather(A)[M,K] * B[N,K]^T on every rank")
+	columns := "N"
+	if p.Epilogue.Gated {
+		columns = "N/2"
+	}
+	t.section("problem", p.Formula(columns, "N", "K")+" on every rank")
 	m := fmt.Sprint(p.M.Max)
 	if p.M.Dynamic {
 		m = fmt.Sprintf("0 to %d, chosen at each launch", p.M.Max)
@@ -25,8 +29,8 @@ func (p *Plan) Text() string {
 	t.line("K", "%d", p.K)
 
 	t.section("tiles", "")
-	t.line("tile", "%d x %d, K by %d, %d stages; stored through %d x 64 x 64 a consumer",
-		p.Tile.M, p.Tile.N, p.Tile.K, p.Tile.Stages, p.Tile.Staging)
+	t.line("tile", "%d x %d, K by %d, %d stages; stored through %d x 64 x %d a consumer",
+		p.Tile.M, p.Tile.N, p.Tile.K, p.Tile.Stages, p.Tile.Staging, p.StoreCols())
 	t.line("count", "%d in all: up to %d down each shard, %d across N", e.Tiles, p.Tile.ShardRows, p.Tile.Columns)
 	if e.Waves > 0 {
 		last := e.Tiles - (e.Waves-1)*p.Roles.Compute
@@ -111,6 +115,14 @@ func (e Estimate) Binds() string {
 		return "NVLink"
 	}
 	return "HBM"
+}
+
+// Types is the element types in words: "bf16", or "bf16 in, fp32 out".
+func (p *Plan) Types() string {
+	if p.Out == p.DType {
+		return p.DType
+	}
+	return p.DType + " in, " + p.Out + " out"
 }
 
 func (p *Plan) world() string {

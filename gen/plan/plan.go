@@ -7,13 +7,17 @@ type Plan struct {
 	Name   string // Go package and C symbol prefix
 	Kernel string // "ag_gemm"
 	Arch   string // "sm_90a"
-	DType  string // "bf16"
+	DType  string // of A and B: "bf16" or "fp16"
+	Out    string // of C: "bf16", "fp16" or "fp32"
 
 	Nodes, GPUsPerNode, World int
 
 	M     Extent // rows of the gathered A and of C
 	Shard Extent // rows of one rank's part of A: dynamic as each launch says, else M split as evenly as it goes, the first M % World one row more
 	N, K  int64
+	B     string // "nk": rows of B are N, transposed for the product; "kn": they are K
+
+	Epilogue Epilogue
 
 	Tile     Tile
 	Chunk    Chunk
@@ -37,7 +41,7 @@ type Tile struct {
 	M, N, K   int
 	Stages    int
 	Consumers int // warpgroups that multiply, 64 rows each: M / 64
-	Staging   int // 64 x 64 tiles that each of them stores C through
+	Staging   int // tiles of 64 rows of 128 bytes that each of them stores C through
 	Columns   int // tiles across N
 	ShardRows int // tiles down the largest shard
 }

@@ -29,7 +29,8 @@ func random(r *rand.Rand) map[string]string {
 	small := func(n int) string { return pick("", "", "", fmt.Sprint(r.IntN(n))) }
 	m := size()
 	return map[string]string{
-		"kernel": `"ag_gemm"`, "name": `"x"`,
+		"kernel": `"ag_gemm"`, "name": `"x"`, "dtype": pick("", `"bf16"`, `"fp16"`), "out": pick("", `"bf16"`, `"fp32"`),
+		"problem.b": pick("", `"kn"`), "epilogue.bias": pick("", "true"), "epilogue.activation": pick("", `"none"`, `"gelu"`), "epilogue.gated": pick("", "", "true", "false"),
 		"problem.m": pick(m, "{ dynamic = true, max = "+m+" }"), "problem.n": size(), "problem.k": size(), "problem.max_rows": pick("", "", "", "", m, size()),
 		"topology.nodes":         pick("", "", "1", "2", "7", "1024", "1025", fmt.Sprint(r.Int64())),
 		"topology.gpus_per_node": fmt.Sprint(r.IntN(10)),
@@ -157,6 +158,8 @@ func rules(p *Plan) string {
 		{"world", p.World == p.Nodes*p.GPUsPerNode && p.World >= 1 && p.GPUsPerNode <= 8},
 		{"sizes", p.M.Max >= 0 && p.N >= 8 && p.K >= 8 && p.N%8 == 0 && p.K%8 == 0},
 		{"shard", shard == p.Shard.Max && shard >= even && shard <= p.M.Max},
+		{"types", p.DType != "fp32" && p.StoreCols()*p.OutBytes() == 128},
+		{"gate", !p.Epilogue.Gated || p.N%16 == 0 && t.N%(2*p.StoreCols()) == 0 && p.CCols()*2 == p.N},
 		{"tile", (t.M == 64 || t.M == 128) && t.N%64 == 0 && t.N >= 64 && t.N <= 256 && t.K == 64 && t.Consumers*64 == t.M},
 		{"stages", t.Stages >= 2 && t.Stages <= 8},
 		{"columns cover N", int64(t.Columns*t.N) >= p.N && int64((t.Columns-1)*t.N) < p.N},

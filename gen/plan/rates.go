@@ -2,7 +2,7 @@ package plan
 
 // Rates of an H200 (SXM), the machine that predictions are for.
 const (
-	// TensorFlops: bf16 products with fp32 sums per second, measured with cuBLAS at 8192^3. The data sheet's 989e12 is out of
+	// TensorFlops: bf16 or fp16 products with fp32 sums per second, measured with cuBLAS at 8192^3. The data sheet's 989e12 is out of
 	// reach within the power cap.
 	TensorFlops = 783e12
 	// LinkRate: bytes per second that one GPU sends to its peers over NVLink, measured with 8 SMs copying by TMA on four GPUs
@@ -34,7 +34,7 @@ func estimate(p *Plan) Estimate {
 	tileRows := longer*ceilDiv(m/world+1, int64(p.Tile.M)) + (world-longer)*ceilDiv(m/world, int64(p.Tile.M))
 	shard := ceilDiv(m, world) * p.K * elementBytes
 	gathered := (world - 1) * shard
-	a, bytesB, c := m*p.K*elementBytes, p.N*p.K*elementBytes, m*p.N*elementBytes
+	a, bytesB, c := m*p.K*elementBytes, p.N*p.K*elementBytes, m*p.CCols()*int64(p.OutBytes())
 
 	e := Estimate{
 		Flops: 2 * float64(m) * float64(p.N) * float64(p.K),

@@ -2,7 +2,18 @@ package plan
 
 import "math"
 
-const addressable = addressSpace / elementBytes // elements
+const addressable = addressSpace / elementBytes // elements of A or B
+
+// OutBytes is the size of an element of C.
+func (p *Plan) OutBytes() int {
+	if p.Out == "fp32" {
+		return 4
+	}
+	return 2
+}
+
+// StoreCols is the columns of a tile that C is stored through.
+func (p *Plan) StoreCols() int { return storeTileRow / p.OutBytes() }
 
 // shard finds the rows of the largest shard.
 func (b *builder) shard() {
@@ -72,9 +83,9 @@ func (b *builder) sizes() {
 			world*chunkRows*runs*ceilDiv(k, cols), math.MaxInt32/2, mostFlags)
 		k = mostFlags
 	}
-	if long := max(m, k); n*long > addressable {
+	if column := max(k*elementBytes, m*int64(p.OutBytes())); n > addressSpace/column { // bytes of B or C for each of n
 		b.fail("problem.n", "B or C takes %d bytes, more than can be addressed (%d); nearest legal value is %d",
-			n*long*elementBytes, int64(addressSpace), addressable/long/8*8)
+			n*column, int64(addressSpace), addressSpace/column/16*16)
 	}
 
 	p.Tile.ShardRows, p.Tile.Columns = int(tileRows), int(ceilDiv(n, int64(p.Tile.N)))

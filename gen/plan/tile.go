@@ -1,16 +1,22 @@
 package plan
 
+import "slices"
+
 // tile chooses and checks the output tile.
 //
-// A consumer warpgroup multiplies 64 rows by up to 256 columns (the shape of one wgmma), and a stage is 64 columns of bf16
-// wide: the 128 bytes that one swizzled row holds. By default the tile is high enough for the largest shard, and as wide as
+// A consumer warpgroup multiplies 64 rows by up to 256 columns (the shape of one wgmma), and a stage is 64 columns of 2
+// bytes wide: the 128 that one swizzled row holds. By default the tile is high enough for the largest shard, and as wide as
 // makes the launch at the largest M shortest.
 func (b *builder) tile() {
 	s, t := b.spec.Tile, &b.plan.Tile
+	widths := []int{64, 128, 192, 256}
+	if b.plan.Epilogue.Gated { // so that a folded tile is whole store tiles wide
+		widths = []int{128, 256}
+	}
 	t.M = b.oneOf("tile.m", s.M, b.height(), 64, 128)
 	t.K = b.oneOf("tile.k", s.K, 64, 64)
 	t.Consumers = t.M / 64
-	t.N = b.oneOf("tile.n", s.N, b.width(), 64, 128, 192, 256)
+	t.N = b.oneOf("tile.n", s.N, b.width(widths), widths...)
 }
 
 // height is that of a tile, and of a chunk, which is enough for the largest shard if that is low.
@@ -21,11 +27,11 @@ func (b *builder) height() int {
 	return 128
 }
 
-// width is the tile width whose waves take the shortest time, the wider of equals.
-func (b *builder) width() int {
-	best, least := 256, 0.0
-	for _, n := range []int{256, 192, 128, 64} {
-		if n > 64 && b.plan.N > 0 && b.plan.N <= int64(n)-64 {
+// width is that of the widths, which ascend, whose waves take the shortest time; the wider of equals.
+func (b *builder) width(widths []int) int {
+	best, least := 0, 0.0
+	for i, n := range slices.Backward(widths) {
+		if i > 0 && b.plan.N > 0 && b.plan.N <= int64(widths[i-1]) {
 			continue // a narrower one covers N as well
 		}
 		if t := b.waves(n); least == 0 || t < least {
@@ -90,7 +96,7 @@ func (b *builder) stages() {
 func computeShared(p *Plan) int {
 	t := p.Tile
 	bytes := t.Stages*((t.M+t.N)*t.K*elementBytes+2*barrierBytes) +
-		t.Consumers*t.Staging*storeTileRows*storeTileCols*elementBytes
+		t.Consumers*t.Staging*storeTileRows*storeTileRow
 	if p.Roles.Beside {
 		bytes += commRing(p)
 	}

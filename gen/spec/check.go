@@ -47,7 +47,7 @@ func (s *Spec) check(k *key) string {
 		}
 		message := k.checkString(*field)
 		if message != "" {
-			*field = ""
+			*field, _ = k.fallback.(string)
 		}
 		return message
 	case *int:
@@ -62,6 +62,8 @@ func (s *Spec) check(k *key) string {
 			*field, _ = k.fallback.(int)
 		}
 		return message
+	case *bool:
+		return ""
 	case *Extent:
 		if *field == (Extent{}) && !s.Has(k.path) {
 			return k.missing(wrong)

@@ -14,6 +14,7 @@ const (
 	number             // a whole number
 	extent             // a whole number, or { dynamic = true, max = number }
 	share              // a whole number, or "rest", which is 0
+	truth              // true or false; false where it is left out
 )
 
 // form is a kind in the words of a diagnostic: what to write.
@@ -23,6 +24,7 @@ func (k kind) form() string {
 		number: `a whole number`,
 		extent: `a whole number, or { dynamic = true, max = number }`,
 		share:  `a whole number, or "rest"`,
+		truth:  `true or false`,
 	}[k]
 }
 
@@ -37,7 +39,7 @@ type key struct {
 	fallback any      // default: string or int; nil where the plan chooses
 	min, max int      // legal numbers are min, min + step, ... up to max
 	step     int
-	field    func(*Spec) any // *string, *int or *Extent
+	field    func(*Spec) any // *string, *int, *bool or *Extent
 }
 
 // Largest number of rows, columns or CTAs: indices are int32 in the generated code.
@@ -51,9 +53,12 @@ var keys = []key{
 		field: func(s *Spec) any { return &s.Name }},
 	{path: "arch", kind: text, doc: "GPU architecture.", choices: []string{"sm_90a"}, fallback: "sm_90a",
 		field: func(s *Spec) any { return &s.Arch }},
-	{path: "dtype", kind: text, doc: "Element type of the operands and the result; sums are fp32.",
-		choices: []string{"bf16"}, fallback: "bf16",
+	{path: "dtype", kind: text, doc: "Element type of A and B; sums are fp32.",
+		choices: []string{"bf16", "fp16"}, fallback: "bf16",
 		field: func(s *Spec) any { return &s.DType }},
+	{path: "out", kind: text, doc: "Element type of C; that of A and B by default.",
+		choices: []string{"bf16", "fp16", "fp32"},
+		field:   func(s *Spec) any { return &s.Out }},
 
 	{path: "problem.m", kind: extent, required: true, min: 0, max: maxInt, step: 1,
 		doc:   "Rows of the gathered A and of C: fixed, or chosen at each launch up to a maximum.",
@@ -67,6 +72,17 @@ var keys = []key{
 	{path: "problem.max_rows", kind: number, min: 0, max: maxInt, step: 1,
 		doc:   "Most rows of A that one rank has, where each launch says how many each rank has; left out, M is split evenly.",
 		field: func(s *Spec) any { return &s.Problem.MaxRows }},
+	{path: "problem.b", kind: text, doc: "How B lies in memory: nk, rows of K (as torch keeps a Linear's weight), or kn, rows of N.",
+		choices: []string{"nk", "kn"}, fallback: "nk",
+		field: func(s *Spec) any { return &s.Problem.B }},
+
+	{path: "epilogue.bias", kind: truth, doc: "Add a vector [n] of the type of A to every row of the product.",
+		field: func(s *Spec) any { return &s.Epilogue.Bias }},
+	{path: "epilogue.activation", kind: text, doc: "Function of every element, after the bias: gelu is the exact one, by erf; silu where gated, else none, by default.",
+		choices: []string{"none", "gelu", "silu"},
+		field:   func(s *Spec) any { return &s.Epilogue.Activation }},
+	{path: "epilogue.gated", kind: truth, doc: "Columns 2j and 2j + 1 of the product are gate and up: C has n / 2 columns, activation(gate) * up.",
+		field: func(s *Spec) any { return &s.Epilogue.Gated }},
 
 	{path: "topology.nodes", kind: number, min: 1, max: 1024, step: 1, fallback: 1, doc: "Machines.",
 		field: func(s *Spec) any { return &s.Topology.Nodes }},

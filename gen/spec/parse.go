@@ -161,6 +161,11 @@ func (s *Spec) set(k *key, e *entry) {
 			*field, s.pos[k.path] = v, e.pos
 			return
 		}
+	case *bool:
+		if v, ok := e.value.(bool); ok {
+			*field, s.pos[k.path] = v, e.pos
+			return
+		}
 	case *int:
 		v, ok := e.value.(int64)
 		if rest := k.kind == share && e.value == "rest"; ok || rest {

@@ -71,6 +71,9 @@ func (k *key) schema() *node {
 		}
 		return n
 	}
+	if k.kind == truth {
+		return &node{Description: k.doc, Type: "boolean", Default: false}
+	}
 	count := &node{Type: "integer", Minimum: &k.min, Maximum: &k.max, Default: k.fallback}
 	if k.step > 1 {
 		count.MultipleOf = k.step

@@ -30,9 +30,10 @@ import (
 type Spec struct {
 	File string // as given to Load; paths in diagnostics start with it
 
-	Kernel, Name, Arch, DType string
+	Kernel, Name, Arch, DType, Out string
 
 	Problem  Problem
+	Epilogue Epilogue
 	Topology Topology
 	Tile     Tile
 	Chunk    Chunk
@@ -44,18 +45,26 @@ type Spec struct {
 	wrong map[string]bool // legal keys that a Diag speaks of, so that they are not called missing as well
 }
 
-// Problem is the matrix sizes: C[M,N] = A[M,K] * B[N,K]^T.
+// Problem is the matrix sizes and the layout of B: C[M,N] = A[M,K] * B[N,K]^T where B is "nk", A[M,K] * B[K,N] where "kn".
 // MaxRows is the most rows of A that one rank has where launches say how many, else left out.
 type Problem struct {
 	M       Extent
 	N, K    int
 	MaxRows int
+	B       string
 }
 
 // Extent is a size that is fixed (Max is the size) or chosen at each launch (up to Max).
 type Extent struct {
 	Dynamic bool
 	Max     int
+}
+
+// Epilogue is what happens to the product before it is rounded to C. Activation "" leaves the choice to the plan.
+type Epilogue struct {
+	Bias       bool
+	Activation string
+	Gated      bool
 }
 
 // Topology is who takes part: Nodes machines of GPUsPerNode GPUs.

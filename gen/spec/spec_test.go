@@ -40,7 +40,7 @@ func texts(diags []Diag) string {
 func TestDiagnostics(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", `n = 2048`, "n = 2048\n  num = 3", "f:6:3: problem.num: unknown key; nearest legal key is n"},
-		{"unknown key, nothing near", `n = 2048`, "n = 2048\nwavefront = 3", "f:6:1: problem.wavefront: unknown key; legal keys are m, n, k, max_rows"},
+		{"unknown key, nothing near", `n = 2048`, "n = 2048\nwavefront = 3", "f:6:1: problem.wavefront: unknown key; legal keys are m, n, k, max_rows, b"},
 		{"misspelt required key", `gpus_per_node`, "gpu_per_node", "f:8:1: topology.gpu_per_node: unknown key; nearest legal key is gpus_per_node"},
 		{"unknown table", `[topology]`, "[tiles]\nm = 1\n[topology]", "f:7:1: tiles: unknown table; nearest legal key is tile"},
 		{"misspelt required table", `[problem]`, "[probelm]", "f:3:1: probelm: unknown table; nearest legal key is problem"},
@@ -89,7 +89,12 @@ func TestDiagnostics(t *testing.T) {
 		{"kernel to come", `"ag_gemm"`, `"gemm_rs"`, `f:1:1: kernel: "gemm_rs" is not generated yet; legal values are ag_gemm`},
 		{"empty kernel", `"ag_gemm"`, `""`, `f:1:1: kernel: unknown value ""; legal values are ag_gemm, gemm_ar, gemm_rs, dispatch_gemm, ring_attention`},
 		{"arch", `name =`, "arch = \"sm_80\"\nname =", `f:2:1: arch: unknown value "sm_80"; nearest legal value is sm_90a`},
-		{"dtype", `name =`, "dtype = \"fp16\"\nname =", `f:2:1: dtype: unknown value "fp16"; nearest legal value is bf16`},
+		{"dtype", `name =`, "dtype = \"fp8\"\nname =", `f:2:1: dtype: unknown value "fp8"; nearest legal value is fp16`},
+		{"out", `name =`, "out = \"fp64\"\nname =", `f:2:1: out: unknown value "fp64"; nearest legal value is fp16`},
+		{"layout", `n = 2048`, "n = 2048\nb = \"nn\"", `f:6:1: problem.b: unknown value "nn"; nearest legal value is nk`},
+		{"truth", `[topology]`, "[epilogue]\nbias = 1\n[topology]", "f:8:1: epilogue.bias: is a whole number; write true or false"},
+		{"activation", `[topology]`, "[epilogue]\nactivation = \"swish\"\n[topology]",
+			`f:8:1: epilogue.activation: unknown value "swish"; nearest legal value is silu`},
 		{"macro", `[problem]`, "[backend]\nmacro = \"INTERNODE_BACKEND_VERBS\"\n[problem]",
 			`f:4:1: backend.macro: unknown value "INTERNODE_BACKEND_VERBS"; nearest legal value is INTERNODE_BACKEND_IBVERBS`},
 		{"name", `"qkv"`, `"Qkv-Proj"`, `f:2:1: name: "Qkv-Proj" is not lower-case letters, digits and underscores with a letter first; nearest legal value is "qkv_proj"`},
@@ -124,7 +129,7 @@ func TestGood(t *testing.T) {
 	if s.Kernel != "ag_gemm" || s.Name != "qkv" || s.Arch != "sm_90a" || s.DType != "bf16" || s.Backend.Macro != "" {
 		t.Errorf("strings: %+v", s)
 	}
-	if s.Problem != (Problem{Extent{true, 8192}, 2048, 8192, 0}) || s.Topology != (Topology{1, 4}) ||
+	if s.Problem != (Problem{M: Extent{true, 8192}, N: 2048, K: 8192, B: "nk"}) || s.Topology != (Topology{1, 4}) ||
 		s.Tile != (Tile{}) || s.Chunk != (Chunk{}) || s.Roles != (Roles{}) {
 		t.Errorf("numbers: %+v", s)
 	}
@@ -151,7 +156,7 @@ func TestForms(t *testing.T) {
 		s, diags := Parse("f", []byte(text))
 		if len(diags) > 0 {
 			t.Errorf("%s%s", text, texts(diags))
-		} else if s.Problem != (Problem{Extent{true, 8192}, 2048, 8192, 0}) || s.Topology.GPUsPerNode != 4 {
+		} else if s.Problem != (Problem{M: Extent{true, 8192}, N: 2048, K: 8192, B: "nk"}) || s.Topology.GPUsPerNode != 4 {
 			t.Errorf("%sreads as %+v", text, s)
 		}
 	}
@@ -168,7 +173,7 @@ f:1:51: problem.K: keys are case-sensitive; write problem.k
 f:2:3: topology.gpus_per_node: 11 is out of range; nearest legal value is 8
 f:4:3: tile.m: is a string; write a whole number
 f:6:2: tile.n: is an array; write a whole number
-f:8:1: a: unknown table; legal keys are kernel, name, arch, dtype, problem, topology, tile, chunk, roles, backend
+f:8:1: a: unknown table; legal keys are kernel, name, arch, dtype, out, problem, epilogue, topology, tile, chunk, roles, backend
 `
 	if got := texts(diags); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
@@ -184,7 +189,7 @@ func TestLoadReportsTheFile(t *testing.T) {
 }
 
 func TestSpecMadeByHand(t *testing.T) {
-	s := &Spec{Kernel: "ag_gemm", Name: "x", Problem: Problem{Extent{Max: 5}, 12, 8, 0}}
+	s := &Spec{Kernel: "ag_gemm", Name: "x", Problem: Problem{M: Extent{Max: 5}, N: 12, K: 8}}
 	c, diags := s.Checked()
 	want := `1:1: problem.n: 12 is not a multiple of 8; nearest legal value is 8
 1:1: topology.gpus_per_node: missing; write gpus_per_node = a whole number

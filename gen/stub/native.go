@@ -19,17 +19,26 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, NAME** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, NAME**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, NAME* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
+static int call_launch(void* f, NAME* kernel, OPERANDS, int64_t lda, int64_t ldb,
                        int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
-  NAME_args args = {(const void*)a, (const void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
+  NAME_args args = {VALUES, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(NAME*, const NAME_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
 static void call_close(void* f, NAME* kernel) { ((void (*)(NAME*))f)(kernel); }
 `
 
+// each writes the operands, in the order of the arguments, in a form.
+func each(p *plan.Plan, form string) string {
+	var list []string
+	for _, o := range operands(p) {
+		list = append(list, fmt.Sprintf(form, strings.ToLower(o.name)))
+	}
+	return strings.Join(list, ", ")
+}
+
 func native(p *plan.Plan, runtimeHash uint64) *File {
 	f := newFile(p, "linux && cgo")
-	f.CgoPreamble(strings.ReplaceAll(preamble, "NAME", p.Name))
+	f.CgoPreamble(strings.NewReplacer("NAME", p.Name, "OPERANDS", each(p, "uintptr_t %s"), "VALUES", each(p, "(void*)%s")).Replace(preamble))
 	api(f, p, runtimeHash)
 
 	f.Comment(comment(instanceComment))
@@ -129,6 +138,10 @@ func launchBody(p *plan.Plan) []Code {
 	}
 	address := func(field string) Code { return Qual("C", "uintptr_t").Call(Id("a").Dot(field)) }
 	stride := func(field string) Code { return Qual("C", "int64_t").Call(Id("a").Dot(field)) }
+	var addresses []Code
+	for _, o := range operands(p) {
+		addresses = append(addresses, address(o.name))
+	}
 	rows, check := Code(Nil()), Code(Null())
 	if p.Shard.Dynamic { // the library copies them, so that they need not stay after the call
 		rows = Parens(Op("*").Qual("C", "int64_t")).Call(Qual("unsafe", "Pointer").Call(Qual("unsafe", "SliceData").Call(Id("a").Dot("Rows"))))
@@ -145,7 +158,7 @@ func launchBody(p *plan.Plan) []Code {
 		Id("unpin").Op(":=").Id("k").Dot("world").Dot("Pin").Call(),
 		Defer().Id("unpin").Call(),
 		Return(Id("k").Dot("result").Call(Qual("C", "call_launch").Call(
-			Id("k").Dot("launch"), Id("k").Dot("kernel"), address("A"), address("B"), address("C"),
+			Id("k").Dot("launch"), Id("k").Dot("kernel"), List(addresses...),
 			stride("LDA"), stride("LDB"), stride("LDC"), m, rows, address("Stream"),
 			Op("&").Id("k").Dot("message").Index(Lit(0)), messageLen()))),
 	}

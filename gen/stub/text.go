@@ -27,11 +27,28 @@ func shardRows(p *plan.Plan) string {
 }
 
 func operands(p *plan.Plan) []operand {
-	return []operand{
+	list := []operand{
 		{"A", fmt.Sprintf("[%s][%d], this rank's shard", shardRows(p), p.K)},
-		{"B", fmt.Sprintf("[%d][%d], this rank's columns of the weights, transposed", p.N, p.K)},
-		{"C", fmt.Sprintf("[%s][%d], overwritten; rank 0's rows first", rows(p), p.N)},
+		{"B", weights(p)},
 	}
+	if p.Epilogue.Bias {
+		list = append(list, operand{"Bias", fmt.Sprintf("[%d], added to each row of the product%s", p.N, interleaved(p, "elements"))})
+	}
+	return append(list, operand{"C", fmt.Sprintf("[%s][%d], overwritten; rank 0's rows first", rows(p), p.CCols())})
+}
+
+func weights(p *plan.Plan) string {
+	if p.B == "kn" {
+		return fmt.Sprintf("[%d][%d], this rank's columns of the weights%s", p.K, p.N, interleaved(p, "columns"))
+	}
+	return fmt.Sprintf("[%d][%d], this rank's columns of the weights, transposed%s", p.N, p.K, interleaved(p, "rows"))
+}
+
+func interleaved(p *plan.Plan, what string) string {
+	if p.Epilogue.Gated {
+		return "; " + what + " 2j and 2j+1 are gate and up of column j of C"
+	}
+	return ""
 }
 
 func packageComment(p *plan.Plan) string {
@@ -42,19 +59,26 @@ func packageComment(p *plan.Plan) string {
 	if p.Shard.Dynamic {
 		m += ", Rows: rows"
 	}
-	return fmt.Sprintf(`Package %s launches a kernel that computes C = AllGather(A) * Bᵀ on each of %d ranks (%d node(s) of %d GPU(s)),
-in %s with float32 accumulation, gathering and multiplying at the same time.
+	bias := ""
+	if p.Epilogue.Bias {
+		bias = "Bias: bias, "
+	}
+	return fmt.Sprintf(`Package %s launches a kernel that computes
+
+	%s
+
+on each of %d ranks (%d node(s) of %d GPU(s)), %s, with float32 accumulation, gathering and multiplying at the same time.
 
 	world, err := mkrt.Join(ctx, config, %s.Kernel)
 	kernel, err := %s.Open(world)
-	err = kernel.Launch(%s.Args{A: a, B: b, C: c%s})
+	err = kernel.Launch(%s.Args{A: a, B: b, %sC: c%s})
 	err = world.Sync(0)`,
-		p.Name, p.World, p.Nodes, p.GPUsPerNode, p.DType, p.Name, p.Name, p.Name, m)
+		p.Name, p.Formula(p.CCols(), p.N, p.K), p.World, p.Nodes, p.GPUsPerNode, p.Types(), p.Name, p.Name, p.Name, bias, m)
 }
 
 func argsComment(p *plan.Plan) string {
-	return fmt.Sprintf(`Args are the operands of one launch: %s, row-major, 16-byte aligned, in this rank's device memory (host memory for the
-host target). C must not overlap A or B. An operand without elements may be 0.`, p.DType)
+	return fmt.Sprintf(`Args are the operands of one launch (%s), row-major, 16-byte aligned, in this rank's device memory (host memory for the
+host target). C must not overlap A or B. An operand without elements may be 0.`, p.Types())
 }
 
 const (

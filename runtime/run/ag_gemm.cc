@@ -14,13 +14,14 @@ namespace {
 // The device buffers of one launch; C is followed by its guard.
 struct Buffers {
   Session& session;
-  void *a, *b, *c;
+  void *a, *b, *bias, *c;
   std::vector<int64_t> rows;
   Buffers(Session& s, const Problem& p, int launch)
-      : session(s), a(s.put(p.a(launch))), b(s.put(p.b(launch))), c(s.put(p.poisoned_c())), rows(p.rows(launch)) {}
+      : session(s), a(s.put(p.a(launch))), b(s.put(p.b(launch))), bias(s.put(p.bias(launch))), c(s.put(p.poisoned_c())),
+        rows(p.rows(launch)) {}
   Buffers(const Buffers&) = delete;
   ~Buffers() {
-    for (void* ptr : {a, b, c}) session.free(ptr);
+    for (void* ptr : {a, b, bias, c}) session.free(ptr);
   }
 };
 
@@ -47,7 +48,7 @@ void launch_all(Session& session, const Launches& launches, const Problem& p, co
   std::minstd_rand random(uint32_t(options.seed * 8 + uint64_t(p.rank) + 1));
   for (const auto& l : launches) {
     if (options.delay) dawdle(random);
-    session.launch(l->a, l->b, l->c, p.m, l->rows);
+    session.launch(l->a, l->b, l->bias, l->c, p.m, l->rows);
   }
   session.sync();
 }
@@ -55,7 +56,7 @@ void launch_all(Session& session, const Launches& launches, const Problem& p, co
 double check_all(Session& session, const Launches& launches, const Problem& p) {
   double worst = 0;
   for (size_t i = 0; i < launches.size(); ++i)
-    worst = std::max(worst, p.check(session.get(launches[i]->c, size_t(p.m * p.n + kGuard)), int(i)));
+    worst = std::max(worst, p.check(session.get(launches[i]->c, p.c_words()), int(i)));
   return worst;
 }
 
@@ -65,7 +66,7 @@ double time_all(Session& session, const Launches& launches, const Problem& p, in
   for (int i = 0; i < count; ++i) {
     const Buffers& l = *launches[size_t(i) % launches.size()];
     void* from = session.mark();
-    session.launch(l.a, l.b, l.c, p.m, l.rows);
+    session.launch(l.a, l.b, l.bias, l.c, p.m, l.rows);
     marks.emplace_back(from, session.mark());
   }
   session.sync();
@@ -96,7 +97,8 @@ void ag_gemm(Meeting& meeting, const Options& options, int rank) try {
   Session session(meeting, options, rank);
   try {
     for (size_t i = 0; i < options.m.size(); ++i) {
-      Problem p{options.m[i], kernel::kN, kernel::kK, kernel::kMaxRows, kernel::kWorld, rank, options.seed + i};
+      Problem p{options.m[i], kernel::kN, kernel::kK, kernel::kMaxRows, kernel::kWorld, rank, options.seed + i,
+                std::string_view(kernel::kB) == "kn", type_of(kernel::kType), type_of(kernel::kOut), {kernel::kBias, kernel::kGated, kernel::kActivation}};
       meeting.outcome[rank].rows[i] = run_one(meeting, session, options, p);
     }
   } catch (const std::runtime_error& e) {

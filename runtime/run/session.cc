@@ -71,10 +71,11 @@ void Session::must(int status) {
   if (status != MK_OK) throw std::runtime_error(err_[0] ? err_ : "status " + std::to_string(status));
 }
 
-void Session::launch(const void* a, const void* b, void* c, int64_t m, const std::vector<int64_t>& rows) {
+void Session::launch(const void* a, const void* b, const void* bias, void* c, int64_t m, const std::vector<int64_t>& rows) {
   kernel::Args args{};
   args.a = a;
   args.b = b;
+  kernel::set_bias(args, bias);
   args.c = c;
   args.m = m;
   args.rows = kernel::kMaxRows > 0 ? rows.data() : nullptr;

@@ -17,7 +17,7 @@ class Session {
   Session(const Session&) = delete;
   ~Session();
 
-  void launch(const void* a, const void* b, void* c, int64_t m, const std::vector<int64_t>& rows);
+  void launch(const void* a, const void* b, const void* bias, void* c, int64_t m, const std::vector<int64_t>& rows);
   void sync();                                     // and mk_check
   void* mark();                                    // in stream order
   double elapsed(void* from, void* to);            // milliseconds

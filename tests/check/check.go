@@ -5,17 +5,22 @@ import (
 	"math"
 )
 
-// Product is C[M,N] = A[M,K] * B[N,K]^T, where A and B are the random matrices named by two seeds.
+// Product is C = epilogue(A[M,K] * B[N,K]^T), where A and B are the random matrices named by two seeds.
 type Product struct {
 	M, N, K      int
+	In, Out      Type // of A and B, of C
 	SeedA, SeedB uint64
+	Epilogue     Epilogue
 }
-
-// NormBound is the most that ||C - reference|| / ||reference|| may be in bfloat16.
-const NormBound = 1e-2
 
 // fullWork is the number of multiplications up to which every element is compared.
 const fullWork = 1 << 24
+
+// Words is the length of C in words.
+func (p Product) Words() int { return p.M * p.Columns() * p.Out.Words() }
+
+// Columns is the columns of C.
+func (p Product) Columns() int { return p.N / p.Epilogue.fold() }
 
 // Result tells how a C compares with the reference.
 type Result struct {
@@ -24,14 +29,15 @@ type Result struct {
 	Wrong    int     // of these, further from the reference than rounding explains
 	NaNs     int     // of all elements, infinities included
 	Unset    int     // of these, those that still hold Poison
-	Guards   int     // guard elements that were written
+	Guards   int     // guard words that were written
+	bound    float64 // of Norm
 	first    string  // the first fault
 }
 
 // Check compares C, with its guards, as Guarded made it: every element where that is little work, otherwise a random
 // element of every 32 x 32 block, chosen anew by sample; and every element for NaNs and infinities.
 func (p Product) Check(guarded []uint16, sample uint64) Result {
-	var r Result
+	r := Result{bound: p.Out.bound()}
 	r.scan(p, guarded)
 	c := Inner(guarded)
 	if p.M*p.N*p.K <= fullWork {
@@ -44,11 +50,11 @@ func (p Product) Check(guarded []uint16, sample uint64) Result {
 
 // Err is nil if the result is right, otherwise a sentence with the first fault.
 func (r Result) Err() error {
-	if r.first == "" && r.Norm <= NormBound { // false for a NaN
+	if r.first == "" && r.Norm <= r.bound { // false for a NaN
 		return nil
 	}
-	return fmt.Errorf("relative error %.2e (allowed %.0e), %d of %d compared elements wrong, %d NaN (%d never written), %d guard elements overwritten%s",
-		r.Norm, NormBound, r.Wrong, r.Compared, r.NaNs, r.Unset, r.Guards, r.first)
+	return fmt.Errorf("relative error %.2e (allowed %.0e), %d of %d compared elements wrong, %d NaN (%d never written), %d guard words overwritten%s",
+		r.Norm, r.bound, r.Wrong, r.Compared, r.NaNs, r.Unset, r.Guards, r.first)
 }
 
 func (r *Result) fault(format string, args ...any) {
@@ -58,31 +64,35 @@ func (r *Result) fault(format string, args ...any) {
 }
 
 func (r *Result) scan(p Product, guarded []uint16) {
-	if len(guarded) != p.M*p.N+2*GuardLen {
-		r.fault("C has %d elements, not %d", len(guarded)-2*GuardLen, p.M*p.N)
+	if len(guarded) != p.Words()+2*GuardLen {
+		r.fault("C has %d words, not %d", len(guarded)-2*GuardLen, p.Words())
 		return
 	}
 	for i, v := range guarded {
-		at := i - GuardLen
-		if at < 0 || at >= p.M*p.N {
-			if v != Guard {
-				r.Guards++
-				r.fault("element %d of C, which has %d", at, p.M*p.N)
-			}
-			continue
+		if at := i - GuardLen; (at < 0 || at >= p.Words()) && v != Guard {
+			r.Guards++
+			r.fault("word %d of C, which has %d", at, p.Words())
 		}
-		if v&0x7fff < 0x7f80 {
+	}
+	c := Inner(guarded)
+	n := p.Columns()
+	for i := range p.M * n {
+		v := p.at(c, i)
+		if x := float64(v); !math.IsNaN(x) && !math.IsInf(x, 0) {
 			continue
 		}
 		r.NaNs++
-		if v == Poison {
+		if c[i*p.Out.Words()] == Poison {
 			r.Unset++
-			r.fault("C[%d,%d] was never written", at/p.N, at%p.N)
+			r.fault("C[%d,%d] was never written", i/n, i%n)
 		} else {
-			r.fault("C[%d,%d] is %g", at/p.N, at%p.N, Float(v))
+			r.fault("C[%d,%d] is %g", i/n, i%n, v)
 		}
 	}
 }
+
+// at is element i of C.
+func (p Product) at(c []uint16, i int) float32 { return p.Out.Float(c[i*p.Out.Words():]) }
 
 // sums accumulates the norms.
 type sums struct{ difference, reference float64 }
@@ -94,80 +104,83 @@ func (s sums) norm() float64 {
 	return math.Sqrt(s.difference / s.reference)
 }
 
-// compare judges one element. size is the sum of |a*b| over K. Rounding to bfloat16 costs 2^-9 of the value; adding K
-// products in float32 in any order, and with the truncation of tensor cores, far less than 2^-14 of size.
-func (r *Result) compare(s *sums, i, j int, got uint16, want, size float64) {
-	d := float64(Float(got)) - want
+// compare judges C[i,j], of which sums in float32 may be off by slack.
+func (p Product) compare(r *Result, s *sums, c []uint16, i, j int, want, slack float64) {
+	got := p.at(c, i*p.Columns()+j)
+	d := float64(got) - want
 	s.difference += d * d
 	s.reference += want * want
 	r.Compared++
-	if !(math.Abs(d) <= math.Abs(want)/256+size/16384) {
+	if !(math.Abs(d) <= (math.Abs(want)+slack)*p.Out.unit()+slack) {
 		r.Wrong++
-		r.fault("C[%d,%d] is %g, the reference %g", i, j, Float(got), want)
+		r.fault("C[%d,%d] is %g, the reference %g", i, j, got, want)
 	}
 }
 
 func (p Product) full(c []uint16, r *Result) {
-	if len(c) != p.M*p.N {
+	if len(c) != p.Words() {
 		return
 	}
 	var s sums
-	b := make([]float64, p.N*p.K)
-	for i := range b {
-		b[i] = float64(Float(Value(p.SeedB, i)))
-	}
-	a := make([]float64, p.K)
+	b, bias := p.row(p.SeedB, 0, p.N*p.K), p.bias()
 	for i := range p.M {
-		for k := range a {
-			a[k] = float64(Float(Value(p.SeedA, i*p.K+k)))
-		}
-		for j := range p.N {
-			want, size := dot(a, b[j*p.K:][:p.K])
-			r.compare(&s, i, j, c[i*p.N+j], want, size)
+		a := p.row(p.SeedA, i*p.K, p.K)
+		for j := range p.Columns() {
+			want, slack := p.Epilogue.apply(j, func(j int) (float64, float64) { return dot(a, b[j*p.K:][:p.K], bias[j]) })
+			p.compare(r, &s, c, i, j, want, slack)
 		}
 	}
 	r.Norm = s.norm()
+}
+
+// row is n elements of an input.
+func (p Product) row(seed uint64, first, n int) []float64 {
+	words, values := make([]uint16, n), make([]float64, n)
+	p.In.Fill(words, seed, first)
+	for i := range words {
+		values[i] = float64(p.In.Float(words[i:]))
+	}
+	return values
+}
+
+// bias is the vector that is added; it continues the random matrix of B.
+func (p Product) bias() []float64 {
+	if !p.Epilogue.Bias {
+		return make([]float64, p.N)
+	}
+	return p.row(p.SeedB, p.N*p.K, p.N)
 }
 
 // Block is the height and width of the blocks of which one element is compared in large results.
 const Block = 32
 
 func (p Product) sampled(c []uint16, sample uint64, r *Result) {
-	if len(c) != p.M*p.N {
+	if len(c) != p.Words() {
 		return
 	}
 	var s sums
-	rowA, rowB := make([]uint16, p.K), make([]uint16, p.K)
-	a, b := make([]float64, p.K), make([]float64, p.K)
+	bias := p.bias()
 	for i0 := 0; i0 < p.M; i0 += Block {
-		for j0 := 0; j0 < p.N; j0 += Block {
+		for j0 := 0; j0 < p.Columns(); j0 += Block {
 			h := mix(sample, uint64(i0)<<32|uint64(j0))
 			i := i0 + int(h>>32)%min(Block, p.M-i0)
-			j := j0 + int(h&0xffffffff)%min(Block, p.N-j0)
-			Fill(rowA, p.SeedA, i*p.K)
-			Fill(rowB, p.SeedB, j*p.K)
-			for k := range a {
-				a[k], b[k] = float64(Float(rowA[k])), float64(Float(rowB[k]))
-			}
-			want, size := dot(a, b)
-			r.compare(&s, i, j, c[i*p.N+j], want, size)
+			j := j0 + int(h&0xffffffff)%min(Block, p.Columns()-j0)
+			a := p.row(p.SeedA, i*p.K, p.K)
+			want, slack := p.Epilogue.apply(j, func(j int) (float64, float64) { return dot(a, p.row(p.SeedB, j*p.K, p.K), bias[j]) })
+			p.compare(r, &s, c, i, j, want, slack)
 		}
 	}
 	r.Norm = s.norm()
 }
 
-// dot is the sum of a*b and that of |a*b|.
-func dot(a, b []float64) (sum, size float64) {
+// dot is the sum of a*b and of what is added to it, and how far a sum in float32 may be off: adding K products in any
+// order, and with the truncation of tensor cores, costs far less than 2^-14 of the sum of |a*b|.
+func dot(a, b []float64, added float64) (sum, slack float64) {
+	sum, size := added, math.Abs(added)
 	for k, x := range a {
 		v := x * b[k]
 		sum += v
 		size += math.Abs(v)
 	}
-	return sum, size
-}
-
-// Round is the bfloat16 nearest to a value, ties to even; for results made by tests.
-func Round(v float32) uint16 {
-	bits := math.Float32bits(v)
-	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+	return sum, size / 16384
 }

@@ -2,27 +2,28 @@
 // tells whether the results are right.
 package check
 
-import "math"
-
-// Value is element i of the random matrix named by seed: a bfloat16 whose sign, mantissa and exponent are random, with
+// Value is element i of the random matrix named by seed: a BF16 or FP16 whose sign, mantissa and exponent are random, with
 // 1/8 <= |x| < 2. Any rank can compute any element of any other's input.
-func Value(seed uint64, i int) uint16 { return pick(mix(seed, uint64(i)>>2), i) }
+func (t Type) Value(seed uint64, i int) uint16 { return t.pick(mix(seed, uint64(i)>>2), i) }
 
 // Fill sets dst to elements first, first + 1, ... of the random matrix named by seed.
-func Fill(dst []uint16, seed uint64, first int) {
+func (t Type) Fill(dst []uint16, seed uint64, first int) {
 	word := mix(seed, uint64(first)>>2)
 	for j := range dst {
 		i := first + j
 		if i&3 == 0 {
 			word = mix(seed, uint64(i)>>2)
 		}
-		dst[j] = pick(word, i)
+		dst[j] = t.pick(word, i)
 	}
 }
 
 // pick makes one of the four elements of a hash.
-func pick(word uint64, i int) uint16 {
+func (t Type) pick(word uint64, i int) uint16 {
 	v := uint16(word >> (16 * (i & 3)))
+	if t == FP16 {
+		return v&0x83ff | (12+v>>10&3)<<10
+	}
 	return v&0x807f | (124+v>>8&3)<<7
 }
 
@@ -34,19 +35,16 @@ func mix(seed, i uint64) uint64 {
 	return z ^ z>>31
 }
 
-// Float is the value of a bfloat16.
-func Float(v uint16) float32 { return math.Float32frombits(uint32(v) << 16) }
-
-// Poison is a NaN that no kernel computes: an element that still has it was never written.
+// Poison is a NaN of every type that no kernel computes: an element that still has it was never written.
 const Poison uint16 = 0x7fd5
 
-// Guard surrounds a result: a guard element that changed was written out of bounds.
+// Guard surrounds a result: a guard word that changed was written out of bounds.
 const Guard uint16 = 0x4d4b
 
-// GuardLen is the number of guard elements on either side: 512 bytes, so that what they surround stays aligned.
+// GuardLen is the number of guard words on either side: 512 bytes, so that what they surround stays aligned.
 const GuardLen = 256
 
-// Guarded returns n elements of Poison between two runs of Guard.
+// Guarded returns n words of Poison between two runs of Guard.
 func Guarded(n int) []uint16 {
 	all := make([]uint16, n+2*GuardLen)
 	for i := range all {

@@ -33,7 +33,8 @@ func program(t *testing.T) string {
 	goSum, _ := os.ReadFile(filepath.Join(root, "go.sum"))
 	write(t, filepath.Join(dir, "go.sum"), string(goSum))
 
-	command(t, ".", "go", "run", "./registry", "-o", dir, "-import", "table", "-rows", "^("+two+"|"+four+"|"+uneven+"|ag_w4_n264_k328_rows)$")
+	command(t, ".", "go", "run", "./registry", "-o", dir, "-import", "table", "-rows", "^("+two+"|"+four+"|"+uneven+
+		"|ag_w4_n264_k328_rows|ag_w3_n72_k200_fp16|ag_w2_n264_k328_fp32|ag_w2_n400_k72_bias_geglu|ag_w2_n328_k200_kn)$")
 	mkgen(t, filepath.Join(dir, "lib"), filepath.Join(dir, "specs", "*.toml"))
 	mkgen(t, filepath.Join(dir, "lib", "other"), filepath.Join(dir, "specs", "other", two+".toml"))
 	command(t, dir, "go", "build", "-mod=mod", "-o", "program", ".")

@@ -9,7 +9,7 @@ import (
 
 // Args are the operands of a launch of any kernel; kernels of a fixed M ignore M, those that split M evenly ignore Rows.
 type Args struct {
-	A, B, C       mkrt.Ptr
+	A, B, Bias, C mkrt.Ptr // Bias is for kernels that have one
 	LDA, LDB, LDC int
 	M             int
 	Rows          []int64

@@ -116,7 +116,7 @@ type series struct {
 // product names the inputs of a launch: A is the same matrix on all ranks, which have a shard of it each.
 func (s *series) product(launch int) check.Product {
 	seed := s.task.Seed*1000003 + uint64((s.salt<<20+s.m)*1000+launch*10)
-	return check.Product{M: s.m, N: s.row.N, K: s.row.K, SeedA: seed, SeedB: seed + 1 + uint64(s.world.Rank())}
+	return s.row.Product(s.m, seed, seed+1+uint64(s.world.Rank()))
 }
 
 func (s *series) prepareAll(stream mkrt.Stream) error {
@@ -147,15 +147,16 @@ func (s *series) random(use int) uint64 {
 
 // check compares the C of a launch with the reference, and keeps the worst norm.
 func (s *series) check(launch int, a Args) error {
+	p := s.product(launch)
 	c := s.poisoned(launch)
 	if err := s.world.CopyOut(raw(c), a.C-2*check.GuardLen); err != nil {
 		return err
 	}
-	c, err := squeeze(c, s.row.N, s.gap(launch))
+	c, err := squeeze(c, p.Columns()*p.Out.Words(), s.gap(launch)*p.Out.Words())
 	if err != nil {
 		return err
 	}
-	result := s.product(launch).Check(c, s.random(1+launch))
+	result := p.Check(c, s.random(1+launch))
 	s.norm = max(s.norm, result.Norm)
 	return result.Err()
 }
@@ -165,35 +166,57 @@ func (s *series) gap(launch int) int { return launch % 2 * s.row.Gap }
 
 // poisoned is a launch's guarded C before it.
 func (s *series) poisoned(launch int) []uint16 {
-	all := check.Guarded(s.m * s.row.N)
+	p := s.product(launch)
+	all := check.Guarded(p.Words())
 	guard := all[:check.GuardLen]
-	return slices.Concat(guard, spread(check.Inner(all), s.row.N, s.gap(launch), check.Guard), guard)
+	return slices.Concat(guard, spread(check.Inner(all), p.Columns()*p.Out.Words(), s.gap(launch)*p.Out.Words(), check.Guard), guard)
 }
 
 // prepare puts new inputs and a poisoned, guarded C on the device. Gaps between rows of the inputs are NaNs.
 func (s *series) prepare(launch int) (a Args, err error) {
 	p, gap, rank := s.product(launch), s.gap(launch), s.world.Rank()
 	a.M, a.Rows = s.m, s.row.Rows(launch, s.m)
-	if gap > 0 {
-		a.LDA, a.LDB, a.LDC = p.K+gap, p.K+gap, p.N+gap
-	}
 	first := int64(0)
 	for _, rows := range a.Rows[:rank] {
 		first += rows
 	}
 	shard := make([]uint16, int(a.Rows[rank])*p.K)
-	check.Fill(shard, p.SeedA, int(first)*p.K)
-	b := make([]uint16, p.N*p.K)
-	check.Fill(b, p.SeedB, 0)
+	p.In.Fill(shard, p.SeedA, int(first)*p.K)
+	b, length := make([]uint16, p.N*p.K), p.K
+	p.In.Fill(b, p.SeedB, 0)
+	if s.row.ByRows {
+		b, length = turned(b, p.N, p.K), p.N
+	}
+	if gap > 0 {
+		a.LDA, a.LDB, a.LDC = p.K+gap, length+gap, p.Columns()+gap
+	}
 	if a.A, err = s.put(spread(shard, p.K, gap, check.Poison)); err != nil {
 		return a, err
 	}
-	if a.B, err = s.put(spread(b, p.K, gap, check.Poison)); err != nil {
+	if a.B, err = s.put(spread(b, length, gap, check.Poison)); err != nil {
 		return a, err
+	}
+	if p.Epilogue.Bias {
+		bias := make([]uint16, p.N)
+		p.In.Fill(bias, p.SeedB, p.N*p.K)
+		if a.Bias, err = s.put(bias); err != nil {
+			return a, err
+		}
 	}
 	a.C, err = s.put(s.poisoned(launch))
 	a.C += 2 * check.GuardLen
 	return a, err
+}
+
+// turned is the transpose of a matrix.
+func turned(matrix []uint16, rows, columns int) []uint16 {
+	t := make([]uint16, len(matrix))
+	for i := range rows {
+		for j := range columns {
+			t[j*rows+i] = matrix[i*columns+j]
+		}
+	}
+	return t
 }
 
 func (s *series) put(data []uint16) (mkrt.Ptr, error) {
@@ -212,7 +235,7 @@ func (s *series) free() {
 	}
 }
 
-// raw is the bytes of bfloat16s.
+// raw is the bytes of words.
 func raw(data []uint16) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), 2*len(data))
 }

@@ -3,8 +3,11 @@
 package shapes
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/mkgen/mkgen/tests/check"
 )
 
 // Row is one kernel. Numbers that a spec may leave out are all given, so that a row tests what it says.
@@ -16,14 +19,18 @@ type Row struct {
 	Stages     int
 	ChunkRows  int
 	ChunkCols  int
-	IntraComm  int   // CTAs of their own; 0: beside compute
-	Share      int   // ranks that fit one GPU together: each takes SMs / Share, less IntraComm for compute
-	Ms         []int // rows of the gathered A, one set of launches each
-	MaxRows    int   // of one rank, where launches say how many each has; 0: M is split evenly
-	Gap        int   // elements between the rows of A, B and C in the launches with odd numbers
-	Reserve    int   // SMs left to other kernels
-	Fixed      bool  // M is Ms[0] in the spec, instead of dynamic up to the largest
-	Large      bool  // too much work for a CPU
+	IntraComm  int        // CTAs of their own; 0: beside compute
+	Share      int        // ranks that fit one GPU together: each takes SMs / Share, less IntraComm for compute
+	Ms         []int      // rows of the gathered A, one set of launches each
+	MaxRows    int        // of one rank, where launches say how many each has; 0: M is split evenly
+	Gap        int        // elements between the rows of A, B and C in the launches with odd numbers
+	Reserve    int        // SMs left to other kernels
+	Fixed      bool       // M is Ms[0] in the spec, instead of dynamic up to the largest
+	Out        check.Type // of C; the type of A and B where it is left out
+	DType      check.Type // of A and B; BF16 where it is left out
+	Epilogue   check.Epilogue
+	ByRows     bool // B lies as [K, N]
+	Large      bool // too much work for a CPU
 	NameSuffix string
 }
 
@@ -68,6 +75,12 @@ func (r Row) Rows(launch, m int) []int64 {
 	return rows
 }
 
+// Product is what a launch with M rows computes, from the inputs that the seeds name.
+func (r Row) Product(m int, seedA, seedB uint64) check.Product {
+	in := cmp.Or(r.DType, check.BF16)
+	return check.Product{M: m, N: r.N, K: r.K, In: in, Out: cmp.Or(r.Out, in), SeedA: seedA, SeedB: seedB, Epilogue: r.Epilogue}
+}
+
 // TOML is the row's spec.
 func (r Row) TOML() string {
 	m := fmt.Sprintf("{ dynamic = true, max = %d }", r.MaxM())
@@ -76,9 +89,21 @@ func (r Row) TOML() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kernel = \"ag_gemm\"\nname = %q\n", r.Name())
+	if r.DType != "" {
+		fmt.Fprintf(&b, "dtype = %q\n", r.DType)
+	}
+	if r.Out != "" {
+		fmt.Fprintf(&b, "out = %q\n", r.Out)
+	}
 	fmt.Fprintf(&b, "[problem]\nm = %s\nn = %d\nk = %d\n", m, r.N, r.K)
 	if r.MaxRows > 0 {
 		fmt.Fprintf(&b, "max_rows = %d\n", r.MaxRows)
+	}
+	if r.ByRows {
+		fmt.Fprintf(&b, "b = \"kn\"\n")
+	}
+	if e := r.Epilogue; e != (check.Epilogue{}) {
+		fmt.Fprintf(&b, "[epilogue]\nbias = %t\nactivation = %q\ngated = %t\n", e.Bias, cmp.Or(e.Activation, "none"), e.Gated)
 	}
 	fmt.Fprintf(&b, "[topology]\ngpus_per_node = %d\n", r.World)
 	fmt.Fprintf(&b, "[tile]\nm = %d\nn = %d\nk = 64\nstages = %d\n", r.TileM, r.TileN, r.Stages)

@@ -1,9 +1,12 @@
 package shapes
 
+import "github.com/mkgen/mkgen/tests/check"
+
 // Table holds every row. Between them: worlds 1 to 8; M of 0, 1, less than the world, around a tile and not divisible by
 // the world; N and K below, at and beyond a tile and not multiples of it; every tile; chunks of one to three tile rows and
 // of one to several slabs, the last one narrower; 2 to 8 stages; communication beside compute and in 1 to 8 CTAs of
-// its own; rows split evenly and given, some ranks without any; rows with gaps; SMs left to other kernels.
+// its own; rows split evenly and given, some ranks without any; rows with gaps; SMs left to other kernels; each type of
+// element in and out; each epilogue; B by columns and by rows.
 var Table = []Row{
 	{World: 1, N: 8, K: 8, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
@@ -32,6 +35,42 @@ var Table = []Row{
 		Ms: []int{301}, Fixed: true},
 	{World: 4, N: 264, K: 328, TileM: 128, TileN: 128, Stages: 4, ChunkRows: 128, ChunkCols: 128, IntraComm: 2, Share: 4,
 		Ms: []int{3, 129, 513}, MaxRows: 200, Gap: 24, Reserve: 4, NameSuffix: "_rows"},
+
+	{World: 3, N: 72, K: 200, TileM: 128, TileN: 64, Stages: 4, ChunkRows: 128, ChunkCols: 128, Share: 3, DType: check.FP16,
+		Ms: []int{0, 2, 129, 700}, NameSuffix: "_fp16"},
+	{World: 2, N: 264, K: 328, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 192, Share: 2, Out: check.FP32,
+		Ms: []int{1, 130, 501}, Gap: 8, NameSuffix: "_fp32"},
+	{World: 4, N: 200, K: 264, TileM: 64, TileN: 192, Stages: 3, ChunkRows: 64, ChunkCols: 64, IntraComm: 1, Share: 4, DType: check.FP16, Out: check.FP32,
+		Ms: []int{3, 127, 300}, NameSuffix: "_fp16_fp32"},
+	{World: 1, N: 136, K: 520, TileM: 128, TileN: 128, Stages: 3, ChunkRows: 128, ChunkCols: 64, Share: 1, DType: check.FP16, Out: check.BF16,
+		Ms: []int{77, 400}, NameSuffix: "_fp16_bf16"},
+	{World: 2, N: 200, K: 136, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 192, Share: 2,
+		Ms: []int{1, 130, 501}, Epilogue: check.Epilogue{Bias: true}, NameSuffix: "_bias"},
+	{World: 1, N: 264, K: 72, TileM: 128, TileN: 192, Stages: 4, ChunkRows: 128, ChunkCols: 64, Share: 1, DType: check.FP16,
+		Ms: []int{7, 300}, Epilogue: check.Epilogue{Activation: "gelu"}, NameSuffix: "_gelu"},
+	{World: 3, N: 136, K: 72, TileM: 64, TileN: 64, Stages: 3, ChunkRows: 64, ChunkCols: 64, IntraComm: 1, Share: 3, Out: check.FP32,
+		Ms: []int{0, 2, 200}, Epilogue: check.Epilogue{Bias: true, Activation: "silu"}, NameSuffix: "_bias_silu"},
+	{World: 4, N: 272, K: 136, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 128, Share: 4,
+		Ms: []int{0, 3, 129, 600}, Epilogue: check.Epilogue{Activation: "silu", Gated: true}, NameSuffix: "_swiglu"},
+	{World: 2, N: 400, K: 72, TileM: 64, TileN: 128, Stages: 2, ChunkRows: 64, ChunkCols: 128, Share: 2, DType: check.FP16, Out: check.FP32,
+		Ms: []int{5, 333}, MaxRows: 300, Gap: 24, Epilogue: check.Epilogue{Bias: true, Activation: "gelu", Gated: true}, NameSuffix: "_bias_geglu"},
+	{World: 1, N: 144, K: 72, TileM: 128, TileN: 128, Stages: 4, ChunkRows: 128, ChunkCols: 64, Share: 1, DType: check.FP16,
+		Ms: []int{200}, Fixed: true, Epilogue: check.Epilogue{Gated: true}, NameSuffix: "_glu"},
+	{World: 1, N: 8, K: 72, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
+		Ms: []int{1, 130}, ByRows: true, NameSuffix: "_kn"},
+	{World: 2, N: 328, K: 200, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 128, Share: 2,
+		Ms: []int{0, 5, 300}, MaxRows: 200, Gap: 16, ByRows: true, NameSuffix: "_kn"},
+	{World: 3, N: 200, K: 136, TileM: 128, TileN: 192, Stages: 3, ChunkRows: 128, ChunkCols: 64, IntraComm: 1, Share: 3, DType: check.FP16, Out: check.FP32,
+		Ms: []int{2, 301}, ByRows: true, NameSuffix: "_kn"},
+	{World: 4, N: 144, K: 264, TileM: 64, TileN: 128, Stages: 4, ChunkRows: 64, ChunkCols: 128, Share: 4,
+		Ms: []int{3, 250}, ByRows: true, Epilogue: check.Epilogue{Bias: true, Activation: "silu", Gated: true}, NameSuffix: "_kn_swiglu"},
+	{World: 1, N: 8192, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 256, Share: 1,
+		Ms: []int{8192}, Fixed: true, Large: true, ByRows: true, NameSuffix: "_kn"},
+	{World: 1, N: 8192, K: 1024, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 256, Share: 1,
+		Ms: []int{4096}, Fixed: true, Large: true, Epilogue: check.Epilogue{Bias: true, Activation: "silu", Gated: true}, NameSuffix: "_swiglu"},
+
+	{World: 1, N: 2048, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 256, Share: 1, DType: check.FP16, Out: check.FP32,
+		Ms: []int{4096}, Fixed: true, Large: true, NameSuffix: "_fp16_fp32"},
 
 	{World: 5, N: 256, K: 64, TileM: 128, TileN: 128, Stages: 6, ChunkRows: 384, ChunkCols: 64, Share: 5,
 		Ms: []int{4, 127, 129, 2501}},

@@ -94,7 +94,7 @@ struct Multiply {
   }
   MK_ROLE void put(const Globals& g, CTile (&c)[kStaging], mk::Ring<kStaging>& staging, const mk::Acc<kTileN>& acc, const Tiles& tiles, int unit) {
     MK_UNROLL
-    for (int column = 0; column < kTileN; column += 64, staging.next()) {
+    for (int column = 0; column < kTileN; column += CTile::kColumns, staging.next()) {
       CTile& tile = c[staging.stage];
       if (mk::elected()) mk::store_wait_read<kStaging - 1>();
       mk::warpgroup_sync(unit);
@@ -141,11 +141,10 @@ static int view_operands(fixed& kernel, const fixed_args& args, const Shards& sh
   if (int status = mk::check_stride(kNeeds, "ldb", args.ldb, kK, error)) return status;
   if (int status = mk::check_stride(kNeeds, "ldc", args.ldc, kN, error)) return status;
   const int64_t lda = mk::row_stride(args.lda, kK), ldb = mk::row_stride(args.ldb, kK), ldc = mk::row_stride(args.ldc, kN);
-  const auto* a = static_cast<const mk::bf16*>(args.a);
   const auto* c = static_cast<const mk::bf16*>(args.c);
   kernel.viewed = false;
   g.shards = shards;
-  bool made = mk::make_view<ATile>(g.own, a, rows, kK, lda) && mk::make_view<BTile>(g.b, static_cast<const mk::bf16*>(args.b), kN, kK, ldb);
+  bool made = mk::make_view<ATile>(g.own, args.a, rows, kK, lda) && mk::make_view<BTile>(g.b, args.b, kN, kK, ldb);
   for (int i = 0; i < kWorld; ++i) made = made && mk::make_view<CTile>(g.c[i], c + shards.begin(i) * ldc, shards.rows(i), kN, ldc);
   if (!made) return error.fail(MK_ESYSTEM, "%s: the driver refused a tensor map for M = %d; are A, B and C device pointers?", kNeeds.name, shards.m);
   kernel.viewed = true;

@@ -141,7 +141,7 @@ struct Multiply {
   }
   MK_ROLE void put(const Globals& g, CTile (&c)[kStaging], mk::Ring<kStaging>& staging, const mk::Acc<kTileN>& acc, const Tiles& tiles, int unit) {
     MK_UNROLL
-    for (int column = 0; column < kTileN; column += 64, staging.next()) {
+    for (int column = 0; column < kTileN; column += CTile::kColumns, staging.next()) {
       CTile& tile = c[staging.stage];
       if (mk::elected()) mk::store_wait_read<kStaging - 1>();
       mk::warpgroup_sync(unit);
@@ -307,12 +307,11 @@ static int view_operands(given& kernel, const given_args& args, const Shards& sh
   if (int status = mk::check_stride(kNeeds, "ldb", args.ldb, kK, error)) return status;
   if (int status = mk::check_stride(kNeeds, "ldc", args.ldc, kN, error)) return status;
   const int64_t lda = mk::row_stride(args.lda, kK), ldb = mk::row_stride(args.ldb, kK), ldc = mk::row_stride(args.ldc, kN);
-  const auto* a = static_cast<const mk::bf16*>(args.a);
   const auto* c = static_cast<const mk::bf16*>(args.c);
   kernel.viewed = false;
   g.shards = shards;
-  bool made = mk::make_view<ATile>(g.own, a, rows, kK, lda) && mk::make_view<BTile>(g.b, static_cast<const mk::bf16*>(args.b), kN, kK, ldb);
-  made = made && mk::make_view<PieceTile>(g.pieces, a, rows, kK, lda);
+  bool made = mk::make_view<ATile>(g.own, args.a, rows, kK, lda) && mk::make_view<BTile>(g.b, args.b, kN, kK, ldb);
+  made = made && mk::make_view<PieceTile>(g.pieces, args.a, rows, kK, lda);
   for (int i = 0; i < kWorld; ++i) made = made && mk::make_view<CTile>(g.c[i], c + shards.begin(i) * ldc, shards.rows(i), kN, ldc);
   if (!made) return error.fail(MK_ESYSTEM, "%s: the driver refused a tensor map for M = %d; are A, B and C device pointers?", kNeeds.name, shards.m);
   kernel.viewed = true;
@@ -342,7 +341,7 @@ int given_open(const mk_view* view, given** kernel, char* text, size_t length) {
     g.arrivals[i] = reinterpret_cast<uint32_t*>(heap + kArrivalsOffset);
     if (i == view->rank) g.written = reinterpret_cast<uint32_t*>(heap + kWrittenOffset);
     for (int parity = 0; parity < 2; ++parity) {
-      const auto* gathered = reinterpret_cast<const mk::bf16*>(heap + kGatherOffset[parity]);
+      const void* gathered = heap + kGatherOffset[parity];
       bool made_view = mk::make_view<PieceTile>(g.peer[i][parity], gathered, (kWorld - 1) * kCapacity, kK, kK);
       if (i == view->rank) made_view = made_view && mk::make_view<ATile>(g.gathered[parity], gathered, (kWorld - 1) * kCapacity, kK, kK);
       if (!made_view) return error.fail(MK_ESYSTEM, "%s: no tensor map for the gather buffer of rank %d", kNeeds.name, i);

@@ -1,8 +1,9 @@
 // Tile operations for one target: the GPU when compiled by nvcc, the CPU otherwise. Both folders define the same names
 // with the same meaning; role programs use nothing else.
-//   tiles      Tile, Tensor, make_view          pipeline  Barrier, Ring
+//   tiles      Tile, Panels, Tensor, make_view  pipeline  Barrier, Ring
 //   move       load, store, store_wait_*        multiply  Acc, mma, mma_commit, mma_wait
-//   epilogue   to_tile, fence_async_*           signal    load_acquire, signal, now_ns, claim
+//   epilogue   add_bias, activate, gate, to_tile, fence_async_*
+//   signal     load_acquire, signal, now_ns, claim
 //   group      elected, warpgroup_sync          grid      Grid, Ctas, Lane, Lanes, Warpgroups, launch
 #pragma once
 #include "mk/abi.h"
@@ -14,6 +15,7 @@
 #include "mk/sm90/barrier.h"
 #include "mk/sm90/move.h"
 #include "mk/sm90/multiply.h"
+#include "mk/sm90/epilogue.h"
 #include "mk/sm90/signal.h"
 #include "mk/grid.h"
 #include "mk/sm90/launch.h"
@@ -22,6 +24,7 @@
 #include "mk/host/barrier.h"
 #include "mk/host/move.h"
 #include "mk/host/multiply.h"
+#include "mk/host/epilogue.h"
 #include "mk/host/signal.h"
 #include "mk/grid.h"
 #include "mk/host/launch.h"

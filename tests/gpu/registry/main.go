@@ -99,7 +99,7 @@ func init() {
 			return gpu.Instance{}, err
 		}
 		launch := func(a gpu.Args) error {
-			return k.Launch({{.Name}}.Args{A: a.A, B: a.B, C: a.C, LDA: int64(a.LDA), LDB: int64(a.LDB), LDC: int64(a.LDC), {{if .MaxRows}}Rows: a.Rows, {{end}}{{if not .Fixed}}M: int64(a.M), {{end}}Stream: a.Stream})
+			return k.Launch({{.Name}}.Args{A: a.A, B: a.B, {{if .Epilogue.Bias}}Bias: a.Bias, {{end}}C: a.C, LDA: int64(a.LDA), LDB: int64(a.LDB), LDC: int64(a.LDC), {{if .MaxRows}}Rows: a.Rows, {{end}}{{if not .Fixed}}M: int64(a.M), {{end}}Stream: a.Stream})
 		}
 		return gpu.Instance{Launch: launch, Close: k.Close}, nil
 	})

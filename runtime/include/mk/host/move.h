@@ -12,13 +12,19 @@ namespace mk {
 template <class TileT>
 void load(TileT& tile, const Tensor& view, int row, int column, Barrier& barrier) {
   barrier.bring([&tile, view, row, column] {
+    using T = typename TileT::Element;
     for (int r = 0; r < TileT::kRows; ++r)
       for (int c = 0; c < TileT::kColumns; ++c) {
         const bool inside = row + r < view.rows && column + c < view.columns;
-        tile.at[r][c] = inside ? view.p[int64_t(row + r) * view.stride + column + c] : bf16{0};
+        tile.at[r][c] = inside ? static_cast<const T*>(view.p)[int64_t(row + r) * view.stride + column + c] : T{};
       }
     return TileT::kBytes;
   });
+}
+
+template <class T, int Rows, int Columns>
+void load(Panels<T, Rows, Columns>& tile, const Tensor& view, int row, int column, Barrier& barrier) {
+  for (int i = 0; i < Columns / 64; ++i) load(tile.panel[i], view, row, column + i * 64, barrier);
 }
 
 struct Stores {  // of one thread
@@ -43,9 +49,10 @@ void store(const Tensor& view, const TileT& tile, int row, int column) {
          std::memcpy((*copy)->at, tile.at, sizeof tile.at);
        },
        [view, copy, row, column] {
+         using T = typename TileT::Element;
          const int64_t columns = std::min<int64_t>(TileT::kColumns, view.columns - column);
          for (int r = 0; columns > 0 && r < TileT::kRows && row + r < view.rows; ++r)
-           std::memcpy(view.p + int64_t(row + r) * view.stride + column, (*copy)->at[r], size_t(columns) * sizeof(bf16));
+           std::memcpy(static_cast<T*>(view.p) + int64_t(row + r) * view.stride + column, (*copy)->at[r], size_t(columns) * sizeof(T));
        }});
 }
 

@@ -18,14 +18,20 @@ template <int Columns, int Depth>
       for (int j = 0; j < Columns; ++j) out[i][j] += a[i][k] * b[k][j];
 }
 
-template <int Rows, int Columns, int Depth>
-void mma(Acc<Columns>& acc, const Tile<bf16, Rows, Depth>& a, int warpgroup, const Tile<bf16, Columns, Depth>& b, bool fresh) {
+// Element [k][j] of an operand that lies as [N, K], and of one that lies as [K, N].
+template <class T, int Columns, int Depth>
+float across_at(const Tile<T, Columns, Depth>& b, int k, int j) { return to_float(b.at[j][k]); }
+template <class T, int Depth, int Columns>
+float across_at(const Panels<T, Depth, Columns>& b, int k, int j) { return to_float(b.panel[j / 64].at[k][j % 64]); }
+
+template <class T, int Rows, int Columns, int Depth, class BTile>
+void mma(Acc<Columns>& acc, const Tile<T, Rows, Depth>& a, int warpgroup, const BTile& b, bool fresh) {
   multiplies.push_back([&acc, &a, &b, warpgroup, fresh] {
     float rows[64][Depth], across[Depth][Columns];  // b transposed: the inner loop runs over columns
     for (int i = 0; i < 64; ++i)
       for (int k = 0; k < Depth; ++k) rows[i][k] = to_float(a.at[warpgroup * 64 + i][k]);
     for (int j = 0; j < Columns; ++j)
-      for (int k = 0; k < Depth; ++k) across[k][j] = to_float(b.at[j][k]);
+      for (int k = 0; k < Depth; ++k) across[k][j] = across_at(b, k, j);
     if (fresh) std::fill_n(acc.value[0], 64 * Columns, 0.f);
     multiply_add(acc.value, rows, across);
   });
@@ -38,13 +44,5 @@ void mma_wait() {
 
 inline void warpgroup_sync(int) {}
 inline bool elected() { return true; }
-
-template <int Columns>
-void to_tile(Tile<bf16, 64, 64>& tile, const Acc<Columns>& acc, int column) {
-  for (int i = 0; i < 64; ++i)
-    for (int j = 0; j < 64; ++j) tile.at[i][j] = to_bf16(acc.value[i][column + j]);
-  tile.unfenced.store(true, std::memory_order_relaxed);
-  unfenced_tiles.push_back(&tile.unfenced);
-}
 
 }  // namespace mk

@@ -11,6 +11,12 @@ MK_DEVICE void load(TileT& tile, const Tensor& view, int row, int column, Barrie
           shared_address(&tile)), "l"(&view), "r"(barrier.address()), "r"(column), "r"(row) : "memory");
 }
 
+template <class T, int Rows, int Columns>
+MK_DEVICE void load(Panels<T, Rows, Columns>& tile, const Tensor& view, int row, int column, Barrier& barrier) {
+#pragma unroll
+  for (int i = 0; i < Columns / 64; ++i) load(tile.panel[i], view, row, column + i * 64, barrier);
+}
+
 // Starts writing the tile to (row, column) of the view.
 template <class TileT>
 MK_DEVICE void store(const Tensor& view, const TileT& tile, int row, int column) {

@@ -1,4 +1,4 @@
-// Multiply on the tensor cores, and the way out of the accumulator. Called by all 128 threads of a warpgroup.
+// Multiply on the tensor cores. Called by all 128 threads of a warpgroup.
 #pragma once
 #include "mk/sm90/wgmma.h"
 
@@ -9,24 +9,37 @@ namespace mk {
 template <int Columns>
 struct Acc { float value[Columns / 2]; };
 
-// Shared-memory matrix descriptor, K-major with 128-byte swizzle: groups of 8 rows are 1024 bytes apart (PTX ISA).
-MK_DEVICE uint64_t matrix_descriptor(const void* p) {
-  return uint64_t((shared_address(p) & 0x3FFFF) >> 4) | uint64_t(1) << 16 | uint64_t(64) << 32 | uint64_t(1) << 62;
+// Shared-memory matrix descriptor with 128-byte swizzle (PTX ISA): rows of 128 bytes, groups of 8 rows 1024 bytes apart.
+// Rows hold K, or, of an operand by its rows, N, of which then the next 64 columns are `panel` bytes further.
+MK_DEVICE uint64_t matrix_descriptor(const void* p, int panel = 16) {
+  return uint64_t((shared_address(p) & 0x3FFFF) >> 4) | uint64_t(panel >> 4) << 16 | uint64_t(64) << 32 | uint64_t(1) << 62;
 }
 
 // acc = (fresh ? 0 : acc) + a[64 * warpgroup ..., :] * b^T, started; the tiles are read until mma_wait says otherwise.
-template <int Rows, int Columns, int Depth>
-MK_DEVICE void mma(Acc<Columns>& acc, const Tile<bf16, Rows, Depth>& a, int warpgroup, const Tile<bf16, Columns, Depth>& b,
-                   bool fresh) {
+template <class T, int Rows, int Columns, int Depth>
+MK_DEVICE void mma(Acc<Columns>& acc, const Tile<T, Rows, Depth>& a, int warpgroup, const Tile<T, Columns, Depth>& b, bool fresh) {
   constexpr int kStep = 16;  // of K, in one instruction
   const uint64_t from_a = matrix_descriptor(a.bytes + warpgroup * 64 * Depth * 2), from_b = matrix_descriptor(b.bytes);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
   for (int k = 0; k < Depth; k += kStep) {
     const int sixteenths = k * 2 / 16;
-    wgmma(acc.value, from_a + sixteenths, from_b + sixteenths, fresh && k == 0 ? 0 : 1);
+    wgmma<0>(Of<T>{}, acc.value, from_a + sixteenths, from_b + sixteenths, fresh && k == 0 ? 0 : 1);
   }
 }
+
+// The same with b as [Depth, Columns], so acc = ... + a * b: a step along K is 16 rows down.
+template <class T, int Rows, int Columns, int Depth>
+MK_DEVICE void mma(Acc<Columns>& acc, const Tile<T, Rows, Depth>& a, int warpgroup, const Panels<T, Depth, Columns>& b, bool fresh) {
+  constexpr int kStep = 16;
+  const uint64_t from_a = matrix_descriptor(a.bytes + warpgroup * 64 * Depth * 2);
+  const uint64_t from_b = matrix_descriptor(b.panel, Panels<T, Depth, Columns>::Panel::kBytes);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+  for (int k = 0; k < Depth; k += kStep)
+    wgmma<1>(Of<T>{}, acc.value, from_a + k * 2 / 16, from_b + k * 128 / 16, fresh && k == 0 ? 0 : 1);
+}
+
 MK_DEVICE void mma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Until all but the last `Pending` committed multiplies are done.
 template <int Pending>
@@ -34,24 +47,5 @@ MK_DEVICE void mma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"
 
 MK_DEVICE void warpgroup_sync(int warpgroup) { asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory"); }
 MK_DEVICE bool elected() { return threadIdx.x % 128 == 0; }
-
-// Rounds columns column .. column + 63 of the accumulator to bf16 into the tile.
-template <int Columns>
-MK_DEVICE void to_tile(Tile<bf16, 64, 64>& tile, const Acc<Columns>& acc, int column) {
-  const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32, row = warp * 16 + lane % 16;
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    uint32_t pair[4];
-#pragma unroll
-    for (int q = 0; q < 4; ++q) {
-      const float* v = acc.value + column / 2 + j * 8 + q * 2;
-      const __nv_bfloat162 both = __floats2bfloat162_rn(v[0], v[1]);
-      pair[q] = reinterpret_cast<const uint32_t&>(both);
-    }
-    const uint32_t at = shared_address(&tile) + row * 128 + (((j * 2 + lane / 16) ^ (row & 7)) * 16);
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(pair[0]), "r"(pair[1]),
-                 "r"(pair[2]), "r"(pair[3]) : "memory");
-  }
-}
 
 }  // namespace mk

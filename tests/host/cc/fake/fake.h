@@ -9,6 +9,11 @@
 #define FAKE_WORLD 3
 #define FAKE_N 264
 #define FAKE_K 128
+#define FAKE_ACTIVATION "none"
+#define FAKE_GATED 0
+#define FAKE_B "nk"
+#define FAKE_DTYPE "bf16"
+#define FAKE_OUT "bf16"
 #define FAKE_M_MAX 1500
 #define FAKE_MAX_ROWS 0
 #define FAKE_HEAP_BYTES (2048ull + 2ull * FAKE_M_MAX * FAKE_K * 2)
