@@ -17,10 +17,10 @@ import (
 const smallSpec = `
 kernel = "ag_gemm"
 name = "small"
-problem = { m = { dynamic = true, max = 400 }, n = 128, k = 320 }
+problem = { m = { dynamic = true, max = 400 }, n = 128, k = 640 }
 topology = { gpus_per_node = 3 }
 tile = { m = 64, n = 64, stages = 2 }
-chunk = { rows = 128, cols = 128 }
+chunk = { rows = 128, cols = 256 }
 `
 
 // Worlds that the kernel runs on, as arguments of the runner.

@@ -59,14 +59,17 @@ var mutations = []mutation{
 	{"no fence between the tile's writes and its store", complete, busy, refused + ".*not fenced", []edit{{"",
 		"mk::fence_async_shared();", ""}}},
 
-	{"no credit", credits, idle, race, []edit{{"",
-		"if (credit < parcel.step && !has_credit(parcel.peer)) return false;", ""}}},
-	{"credit of the launch before", credits, idle, race, []edit{{"",
-		"mk::entered_word(epoch - 1, 0)", "mk::entered_word(epoch - 2, 0)"}}},
+	// Peers that have met in a launch all have a credit for the next, so without meeting only.
+	{"no credit", credits, idle, race, []edit{
+		{"", "if (credit < parcel.step && !has_credit(parcel.peer)) return false;", ""},
+		{"", "if (first) lane.meet();", ""}}},
+	{"credit of the launch before", credits, idle, race, []edit{
+		{"", "mk::entered_word(epoch - 1, 0)", "mk::entered_word(epoch - 2, 0)"},
+		{"", "if (first) lane.meet();", ""}}},
 	{"one credit for all peers", credits, idle, race, []edit{
 		{"", "->entered + g.world.rank", "->entered"},
-		{"", "g.world.own().entered + tiles.shard", "g.world.own().entered"},
-		{"", "g.world.own().entered + peer", "g.world.own().entered"}}},
+		{"", "at_least(g.world.own().entered + peer", "at_least(g.world.own().entered"},
+		{"", "entered = g.world.own().entered + peer", "entered = g.world.own().entered"}}},
 	{"one gather buffer", credits, busy, race, []edit{
 		{"", "g.gathered[epoch & 1]", "g.gathered[0]"},
 		{"", "g.peer[parcel.peer][epoch & 1]", "g.peer[parcel.peer][0]"}}},
@@ -81,7 +84,7 @@ var mutations = []mutation{
 	{"flag set on this rank, not on the peer", ends, stuck, chunk, []edit{{"",
 		"mk::signal(g.arrivals[parcel.peer]", "mk::signal(g.arrivals[g.world.rank]"}}},
 	{"peers are not told that this rank has entered", ends, stuck, entered, []edit{{"",
-		"if (at.cta == 0 && at.unit == 0) lane.enter();", ""}}},
+		"if (first) lane.enter();", ""}}},
 	{"one peer is not told that this rank has entered", ends, stuck, entered, []edit{{"",
 		"for (int step = 1; step < kWorld; ++step)\n      mk::signal", "for (int step = 2; step < kWorld; ++step)\n      mk::signal"}}},
 
