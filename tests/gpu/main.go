@@ -44,6 +44,9 @@ func Main() {
 		}
 		return
 	}
+	// Ranks that share a GPU need a hardware queue each: by default there are 8 for all streams of a process, and of two
+	// ranks in one queue the later never starts while the earlier waits for it.
+	os.Setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 	nodes, _ := filepath.Glob("/dev/nvidia[0-9]*")
 	kind := flag.String("kind", "cuda", "cuda, or host: the CPU")
 	gpus := flag.Int("gpus", len(nodes), "GPUs to spread the ranks over")
