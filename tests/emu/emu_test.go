@@ -21,9 +21,9 @@ import (
 	"github.com/mkgen/mkgen/runtime"
 )
 
-// options of a build under a sanitizer. Compiling takes longer than running, so optimise little.
+// options of a build under a sanitizer. Compiling takes longer than running, so little is optimised but the multiply.
 func options(sanitizer string) build.Options {
-	return build.Options{Target: "host", ExtraFlags: []string{"-O1", "-g1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all"}}
+	return build.Options{Target: "host", ExtraFlags: []string{"-O1", "-ftree-vectorize", "-g1", "-fsanitize=" + sanitizer, "-fno-sanitize-recover=all"}}
 }
 
 // render turns a spec into its plan and source.

@@ -32,9 +32,9 @@ func inLaunch(statement string) []edit {
 }
 
 const (
-	late      = `kernel small: rank [02]: launch 3: .* waited for .*rank 1.*; deadline 1000 ms passed. Rank 1 is dead, stuck or was never launched`
+	late      = `kernel small: rank [02]: launch 3: .* waited for .*rank 1.*; deadline 3000 ms passed. Rank 1 is dead, stuck or was never launched`
 	disagree  = `kernel small: rank \d: launch 3: launched with M = (400 but rank 1 with M = 399|399 but rank [02] with M = 400)`
-	impatient = `kernel small: rank 0: launch 1: role compute.* waited for chunk .*; deadline 1000 ms passed`
+	impatient = `kernel small: rank 0: launch 1: role compute.* waited for chunk .*; deadline 3000 ms passed`
 )
 
 var faults = []fault{
@@ -66,7 +66,7 @@ func TestFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(deadline(t), worlds, append([]string{"--target-kind", "host", "--m", "400", "--launches", "3", "--timeout-ms", "1000"}, f.arguments...)...)
+			cmd := exec.CommandContext(deadline(t), worlds, append([]string{"--target-kind", "host", "--m", "400", "--launches", "3", "--timeout-ms", "3000"}, f.arguments...)...)
 			cmd.Env = append(cmd.Environ(), "LD_LIBRARY_PATH="+filepath.Dir(broken.Path))
 			out, err := cmd.CombinedOutput()
 			if err != nil {

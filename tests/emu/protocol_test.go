@@ -5,9 +5,9 @@ const (
 	race    = `WARNING: ThreadSanitizer: data race`
 	numbers = `relative error \d|were never written`
 	refused = `mk host target: ` // the tile operations abort
-	chunk   = `waited for chunk \(\d, \d\) of rank \d's shard: flag expected 1, seen 0; deadline 2000 ms passed`
-	stale   = `waited for chunk \(\d, \d\) of rank \d's shard: flag expected 2, seen 1; deadline 2000 ms passed`
-	entered = `waited for rank \d to enter launch 1, last seen in launch 0; deadline 2000 ms passed`
+	chunk   = `waited for chunk \(\d, \d\) of rank \d's shard: flag expected 1, seen 0; deadline 5000 ms passed`
+	stale   = `waited for chunk \(\d, \d\) of rank \d's shard: flag expected 2, seen 1; deadline 5000 ms passed`
+	entered = `waited for rank \d to enter launch 1, last seen in launch 0; deadline 5000 ms passed`
 )
 
 // mutation breaks a rule of the protocol; rules are those of the design, by number.
