@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_ABI 0x7d7d9a623a8568dfull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_ABI 0x335f616a08d9fb34ull /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_HEAP_BYTES 201343488ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_WORLD 4
 #define AG_GEMM_NODES 1

@@ -11,7 +11,7 @@
 
 namespace ag_gemm_w2_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xe4c43a542376f1e8ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xe5da8ff9b2e49232ull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 2;
 constexpr int kMaxM = 8192, kN = 4096, kK = 8192;

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_W2_ABI 0xf63ec7c1cc0ec64cull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_W2_ABI 0x9cdf3babdcdcc3a6ull /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_W2_HEAP_BYTES 134234624ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_W2_WORLD 2
 #define AG_GEMM_W2_NODES 1

@@ -70,6 +70,9 @@ class Waiter {
       }
       signal(&control.abort, uint32_t(world_.rank) + 1);
     }
+    // Another may have claimed this rank's report and still be writing it: the host must not look before it is there.
+    const uint64_t start = now_ns();
+    while (load_acquire(&world_.own().report.complete) == 0 && now_ns() - start <= world_.timeout_ns) pause();
     leave(uint32_t(world_.rank) + 1);
   }
 
