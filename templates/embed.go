@@ -1,5 +1,5 @@
 // Package templates holds the text of what gen/cuda renders: for each kernel <kernel>.cu.tmpl and <kernel>.h.tmpl, and
-// partials that several kernels share (any other *.tmpl). Delimiters are <% and %>, since {{ is C++. The data is
+// partials: parts.tmpl for several kernels, <kernel>_<part>.tmpl for the roles of one. Delimiters are <% and %>, since {{ is C++. The data is
 // gen/cuda.Data: all fields of plan.Plan, and RuntimeHash.
 package templates
 

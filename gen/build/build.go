@@ -3,9 +3,12 @@
 package build
 
 import (
+	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mkgen/mkgen/gen/emit"
 	"github.com/mkgen/mkgen/gen/plan"
@@ -45,30 +48,48 @@ func Runtime(o Options) (Output, error) {
 	return o.compile(recipe{output: "libmkrt.so", target: "host", files: files, sources: sources(files)})
 }
 
-// Runner builds the program that `mkgen run` starts, and the two libraries that it is linked with, by their paths in the
-// cache. Its command line and what it prints are described in runtime/run.
-func Runner(p *plan.Plan, files []emit.File, o Options) (Output, error) {
-	kernel, err := Kernel(p, files, o)
+// ofKernel are the sources of the runner that are compiled for each kernel; the others know none, so are compiled once for all.
+var ofKernel = []string{"kernel.cc", "main.cc"}
+
+// Runner builds the program that `mkgen run` starts, and the libraries that it is linked with, by their paths in the cache. Its
+// command line and what it prints are described in runtime/run.
+func Runner(p *plan.Plan, rendered []emit.File, o Options) (Output, error) {
+	libraries, err := RunnerLibraries(p, rendered, o)
 	if err != nil {
 		return Output{}, err
 	}
-	library, err := Runtime(o)
-	if err != nil {
-		return Output{}, err
-	}
-	program := embedded("run")
+	files := embedded("run")
 	header := "kernel/" + p.Name + ".h" // in a folder, since the runner has headers named after kernels too
-	for _, f := range files {
+	for _, f := range rendered {
 		if f.Path == p.Name+".h" {
-			program = append(program, emit.File{Path: header, Data: f.Data})
+			files = append(files, emit.File{Path: header, Data: f.Data})
 		}
 	}
 	return o.compile(recipe{
-		output: "run", program: true, target: "host", files: program, sources: sources(program),
+		output: "run", program: true, target: "host", files: files, sources: ofKernel,
 		flags: []string{fmt.Sprintf("-DMK_KERNEL_HEADER=%q", header),
 			"-DMK_KERNEL_NAME=" + p.Name, "-DMK_KERNEL_MACROS=" + strings.ToUpper(p.Name)},
-		libraries: []string{kernel.Path, library.Path},
+		libraries: libraries,
 	})
+}
+
+// RunnerLibraries builds what a runner is linked with, and names it: the kernel, the runner's own part, and libmkrt, which that needs.
+func RunnerLibraries(p *plan.Plan, rendered []emit.File, o Options) ([]string, error) {
+	var built [3]Output
+	var failed [3]error
+	var all sync.WaitGroup
+	all.Go(func() { built[0], failed[0] = Kernel(p, rendered, o) })
+	all.Go(func() { built[2], failed[2] = Runtime(o) })
+	all.Go(func() {
+		files := embedded("run")
+		common := slices.DeleteFunc(sources(files), func(name string) bool { return slices.Contains(ofKernel, name) })
+		built[1], failed[1] = o.compile(recipe{output: "libmkrun.so", target: "host", files: files, sources: common})
+	})
+	all.Wait()
+	if err := errors.Join(failed[:]...); err != nil {
+		return nil, err
+	}
+	return []string{built[0].Path, built[1].Path, built[2].Path}, nil
 }
 
 // embedded returns the sources of a folder of runtime/, named relative to it.

@@ -4,23 +4,26 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mkgen/mkgen/gen/emit"
-	"github.com/mkgen/mkgen/runtime"
+	mkruntime "github.com/mkgen/mkgen/runtime"
 )
 
 // messagesName is the file of an entry that keeps what the compiler printed.
 const messagesName = "messages.txt"
 
-// cacheDir is MKGEN_CACHE, or mkgen in the user's cache folder.
-func cacheDir() (string, error) {
+// CacheDir is MKGEN_CACHE, or mkgen in the user's cache folder.
+func CacheDir() (string, error) {
 	if dir := os.Getenv("MKGEN_CACHE"); dir != "" {
 		return filepath.Abs(dir)
 	}
@@ -56,18 +59,20 @@ func (o Options) compile(r recipe) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	arguments := slices.Concat(c.flags, r.flags, []string{"-I.", "-I" + include})
-	if !r.program {
-		arguments = append([]string{"-shared"}, arguments...)
-	}
-	arguments = append(arguments, r.sources...)
-	if r.target == "host" {
-		arguments = append(append(arguments, "-x", "none"), r.libraries...)
-		arguments = append(arguments, "-ldl")
-	}
-	arguments = append(arguments, "-o", r.output)
-	dir, err := entry(key(r.files, c.path, version, strings.Join(arguments, "\x00")), func(dir string) error {
-		return c.run(dir, r.files, arguments)
+	flags := slices.Concat(c.flags, r.flags, []string{"-I.", "-I" + include})
+	whole := r.link(flags, r.sources)
+	dir, err := entry(key(r.files, c.path, version, strings.Join(whole, "\x00")), func(dir string) error {
+		if err := writeAll(dir, r.files); err != nil {
+			return err
+		}
+		if r.target != "host" || len(r.sources) == 1 {
+			return c.run(dir, whole)
+		}
+		objects, err := c.objects(dir, flags, r.sources)
+		if err != nil {
+			return err
+		}
+		return c.run(dir, r.link(append(flags, "-x", "none"), objects))
 	})
 	if err != nil {
 		return Output{}, err
@@ -76,11 +81,39 @@ func (o Options) compile(r recipe) (Output, error) {
 	return Output{Path: filepath.Join(dir, r.output), Messages: string(messages), Warnings: Warnings(string(messages))}, err
 }
 
-// run compiles files in dir and keeps there what the compiler printed.
-func (c compiler) run(dir string, files []emit.File, arguments []string) error {
-	if err := writeAll(dir, files); err != nil {
-		return err
+// link is the command line that makes the output of sources or objects.
+func (r recipe) link(flags, inputs []string) []string {
+	arguments := slices.Clone(flags)
+	if !r.program {
+		arguments = append([]string{"-shared"}, arguments...)
 	}
+	arguments = append(arguments, inputs...)
+	if r.target == "host" {
+		arguments = append(append(arguments, "-x", "none"), r.libraries...)
+		arguments = append(arguments, "-ldl")
+	}
+	return append(arguments, "-o", r.output)
+}
+
+// objects compiles sources side by side, one a CPU, and names what they became.
+func (c compiler) objects(dir string, flags, sources []string) ([]string, error) {
+	objects, failed := make([]string, len(sources)), make([]error, len(sources))
+	var all sync.WaitGroup
+	free := make(chan struct{}, runtime.NumCPU())
+	for i, source := range sources {
+		objects[i] = fmt.Sprintf("%d.o", i)
+		all.Go(func() {
+			free <- struct{}{}
+			failed[i] = c.run(dir, slices.Concat(flags, []string{"-c", source, "-o", objects[i]}))
+			<-free
+		})
+	}
+	all.Wait()
+	return objects, errors.Join(failed...)
+}
+
+// run runs the compiler in dir and keeps there what it printed.
+func (c compiler) run(dir string, arguments []string) error {
 	cmd := exec.Command(c.path, arguments...)
 	cmd.Dir = dir
 	var messages bytes.Buffer
@@ -88,13 +121,13 @@ func (c compiler) run(dir string, files []emit.File, arguments []string) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("the compiler failed (%w):\n%s\n%s", err, strings.Join(cmd.Args, " "), bytes.TrimSpace(messages.Bytes()))
 	}
-	return os.WriteFile(filepath.Join(dir, messagesName), messages.Bytes(), 0o644)
+	return appendTo(filepath.Join(dir, messagesName), messages.Bytes())
 }
 
 // entry returns the cache's folder for key. If there is none, fill makes it under another name first: it appears whole
 // or not at all, and of several processes that make it at once, one wins and the others take what it made.
 func entry(key string, fill func(dir string) error) (string, error) {
-	cache, err := cacheDir()
+	cache, err := CacheDir()
 	if err != nil {
 		return "", err
 	}
@@ -147,10 +180,19 @@ func WriteHeaders(dir string) error { return writeAll(dir, headers()) }
 
 func headers() []emit.File {
 	var files []emit.File
-	for _, f := range runtime.Headers() {
+	for _, f := range mkruntime.Headers() {
 		files = append(files, emit.File{Path: f.Path, Data: f.Data})
 	}
 	return files
+}
+
+func appendTo(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 func writeAll(dir string, files []emit.File) error {

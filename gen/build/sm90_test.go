@@ -11,8 +11,8 @@ import (
 	"github.com/mkgen/mkgen/tests/shapes"
 )
 
-// Every shipped spec and every row of the shape table compiles for sm_90a without a warning or a spill, in the registers
-// that its plan says. It uses the cache of the user, so that only what changed is compiled.
+// Every shipped spec, which are of all kinds, and without -short every row of the shape tables compiles for sm_90a without a
+// warning or a spill, in the registers that its plan says. It uses the cache of the user, so that only what changed is compiled.
 func TestKernelsOnSm90(t *testing.T) {
 	if _, err := nvcc(); err != nil {
 		t.Skip(err)
@@ -27,7 +27,10 @@ func TestKernelsOnSm90(t *testing.T) {
 			compiles(t, s, diags)
 		})
 	}
-	for _, row := range shapes.Table {
+	for _, row := range shapes.All() {
+		if testing.Short() {
+			break
+		}
 		t.Run(row.Name(), func(t *testing.T) {
 			s, diags := spec.Parse(row.Name(), []byte(row.TOML()))
 			compiles(t, s, diags)

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/mkgen/mkgen/gen/build"
 )
@@ -88,9 +90,6 @@ func run(j *job) error {
 // runnable refuses, before anything is built, what could not run.
 func (j *job) runnable(k kernel) error {
 	p := k.plan
-	if p.Nodes > 1 {
-		return fmt.Errorf("%s: %s is for %d nodes, and several nodes cannot be run yet; set topology.nodes = 1", k.spec, p.Name, p.Nodes)
-	}
 	for _, m := range j.m {
 		if m > p.M.Max {
 			return fmt.Errorf("%s: --m %d is more than problem.m allows; the largest is %d", k.spec, m, p.M.Max)
@@ -107,6 +106,13 @@ func (j *job) start(program string, k kernel) (runReport, error) {
 	p := k.plan
 	r := runReport{Name: p.Name, Target: j.target, World: p.World, Ranks: "threads", N: p.N, K: p.K}
 	arguments := []string{"--launches", strconv.Itoa(j.launches)}
+	if text := os.Getenv("MKGEN_TIMEOUT"); text != "" { // as programs that mkrt.FromEnv configures have it
+		timeout, err := time.ParseDuration(text)
+		if err != nil || timeout < time.Millisecond {
+			return r, fmt.Errorf("MKGEN_TIMEOUT is %q; it must be a duration of at least 1ms, such as 30s", text)
+		}
+		arguments = append(arguments, "--timeout-ms", strconv.FormatInt(timeout.Milliseconds(), 10))
+	}
 	if j.target == "host" {
 		arguments = append(arguments, "--target-kind", "host", "--time", "1")
 	} else {

@@ -72,6 +72,10 @@ func TestSpecialised(t *testing.T) {
 		"fixed":   {`kWorld = 1\b`, `<%|%>|no value|Push|gather|arrival|Waiter`},
 		"given":   {`GivenShards<kWorld>`, `<%|%>|no value|EvenShards`},
 		"nodes":   {`kWorld = 6\b`, `<%|%>|no value`},
+		"reduce":  {`sum_in_order<kWorld, Partial>`, `<%|%>|no value|Push|gather|GivenShards|gate<|kDepth`},
+		"bands":   {`kBand = \d+, kHeldRows = 2 \* kBand`, `<%|%>|no value|Meet<|Outbox|twin|kNodes|take\(`},
+		"oneshot": {`sum_in_order<kWorld \+ 1, Partial>`, `<%|%>|no value|Collect|landed|kBand|kNodes`},
+		"across":  {`mk::take\(acc, `, `<%|%>|no value|kBand|freed|sum_in_order<kWorld|sum_in_order<kLocal`},
 		"options": {`folded = mk::gate<mk::Silu>`, `<%|%>|no value|bf16`},
 	} {
 		files, err := Render(load(t, "testdata/"+name+".toml"), runtimeHash)

@@ -19,4 +19,4 @@ const (
 )
 
 // ControlBytes is sizeof(mk::Control) in runtime/include/mk/protocol.h; the rendered source asserts it.
-const ControlBytes = 512
+const ControlBytes = 1024

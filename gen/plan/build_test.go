@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +71,11 @@ func TestDiagnostics(t *testing.T) {
 
 		{"chunk.rows", "[chunk]\nrows = 100", nil, "f:10:1: chunk.rows: 100 is not a multiple of 128; nearest legal value is 128"},
 		{"chunk.rows and the tile", "[tile]\nm = 64\n[chunk]\nrows = 100", nil, "f:12:1: chunk.rows: 100 is not a multiple of 64; nearest legal value is 128"},
+		{"low packed chunk", "[chunk]\nrows = 16", []string{"max = 8192", "max = 70"},
+			"f:10:1: chunk.rows: 16 are fewer than the rows of one rank where a tile holds those of all; nearest legal value is 24"},
+		{"packed chunk", "[chunk]\nrows = 20", []string{"max = 8192", "max = 70"}, "f:10:1: chunk.rows: 20 is not a multiple of 8; nearest legal value is 24"},
+		{"many packed chunks", "[chunk]\ncols = 64", []string{"max = 8192", "max = 70"},
+			"f:10:1: chunk.cols: 64 make more than 64 chunks across K, each of which has a barrier in shared memory; nearest legal value is 128"},
 		{"tall chunk", "[chunk]\nrows = 2048", nil, "f:10:1: chunk.rows: 2048 is more than 1024; nearest legal value is 1024"},
 		{"chunk.cols", "[chunk]\ncols = 500", nil, "f:10:1: chunk.cols: 500 is not a multiple of 64; nearest legal value is 512"},
 		{"wide chunk", "[chunk]\ncols = 512", []string{"k = 8192", "k = 328"},
@@ -77,19 +84,29 @@ func TestDiagnostics(t *testing.T) {
 		{"communication alone", "[roles]\nintra_comm = 8", one, "f:10:1: roles.intra_comm: 8 SMs have no peer to send to in a world of 1; nearest legal value is 0"},
 		{"all communication", "[roles]\nintra_comm = 132", nil, "f:10:1: roles.intra_comm: 132 SMs are too many, of 1 to 131; nearest legal value is 131"},
 		{"inter_send on one node", "[roles]\ninter_send = 2", nil, "f:10:1: roles.inter_send: 2 SMs have no other node to send to; nearest legal value is 0"},
-		{"no inter_send", "[roles]\ninter_send = 0", nodes, "f:11:1: roles.inter_send: 0 SMs are too few, of 1 to 131; nearest legal value is 1"},
+		{"many lanes", "[roles]\ninter_send = 5", nodes, "f:11:1: roles.inter_send: 5 SMs are too many, of 1 to 4; nearest legal value is 4"},
 		{"inter_reduce", "[roles]\ninter_reduce = 1", nil, "f:10:1: roles.inter_reduce: 1 SMs have nothing to add up in an AllGather; nearest legal value is 0"},
 		{"inter_reduce on nodes", "[roles]\ninter_reduce = 1", nodes, "f:11:1: roles.inter_reduce: 1 SMs have nothing to add up in an AllGather; nearest legal value is 0"},
 		{"reserve", "[roles]\nreserve = 132", nil, "f:10:1: roles.reserve: 132 SMs for other kernels leave too few of 132; nearest legal value is 131"},
-		{"reserve on nodes", "[roles]\nreserve = 130\nintra_comm = 1", nodes, "f:11:1: roles.reserve: 130 SMs for other kernels leave too few of 132; nearest legal value is 129"},
+		{"reserve on nodes", "[roles]\nreserve = 130\nintra_comm = 1\ninter_send = 1", nodes, "f:11:1: roles.reserve: 130 SMs for other kernels leave too few of 132; nearest legal value is 129"},
 		{"compute and reserve", "[roles]\ncompute = 125\nreserve = 8", nil, "f:10:1: roles.compute: 125 SMs and 0 of the other roles are more than 124; nearest legal value is 124"},
 		{"intra_comm and reserve", "[roles]\nintra_comm = 125\nreserve = 8", nil, "f:10:1: roles.intra_comm: 125 SMs are too many, of 1 to 123; nearest legal value is 123"},
 		{"more than the SMs", "[roles]\ncompute = 125\nintra_comm = 8", nil, "f:10:1: roles.compute: 125 SMs and 8 of the other roles are more than 132; nearest legal value is 124"},
 		{"more than the SMs, alone", "[roles]\ncompute = 133", one, "f:10:1: roles.compute: 133 SMs and 0 of the other roles are more than 132; nearest legal value is 132"},
-		{"nothing left", "[roles]\nintra_comm = 70\ninter_send = 62", nodes,
-			"f:11:1: roles.intra_comm: 70 SMs leave none of 132 to compute; nearest legal value is 69"},
-		{"nothing left, by the senders", "[roles]\nintra_comm = 40\ninter_send = 100", nodes,
-			"f:12:1: roles.inter_send: 100 SMs leave none of 132 to compute; nearest legal value is 91"},
+		{"nothing left", "[roles]\nintra_comm = 129\ninter_send = 3", nodes,
+			"f:11:1: roles.intra_comm: 129 SMs leave none of 132 to compute; nearest legal value is 128"},
+
+		{"reduce where nothing is", "", []string{"name = \"qkv\"", "name = \"qkv\"\nreduce = \"ordered\""}, "f:3:1: reduce: ag_gemm adds nothing up; leave it out"},
+		{"k of each rank where it is one", "", []string{"k = 8192", "k = { dynamic = true, max = 8192 }"}, "f:6:1: problem.k: ag_gemm needs one K; nearest legal value is 8192"},
+		{"one SM over nodes", "[roles]\ncompute = 1", append([]string{"\"ag_gemm\"", "\"gemm_ar\""}, nodes...), "f:11:1: roles.compute: 1 SM cannot both send to other nodes and collect from them; nearest legal value is 2"},
+		{"reduce in chunks", "[chunk]\ncols = 64", []string{"\"ag_gemm\"", "\"gemm_rs\""}, "f:10:1: chunk.cols: 64, but gemm_rs signals whole tiles; nearest legal value is 256"},
+		{"reduce with rows of each rank", "", []string{"\"ag_gemm\"", "\"gemm_rs\"", "n = 2048", "n = 2048\nmax_rows = 4096"}, "f:6:1: problem.max_rows: gemm_rs splits the rows of C evenly; leave it out"},
+		{"reduce with SMs to send", "[roles]\nintra_comm = 8", []string{"\"ag_gemm\"", "\"gemm_rs\""}, "f:10:1: roles.intra_comm: 8 SMs have nothing to do: those that multiply send and add up themselves; nearest legal value is 0"},
+		{"staging", "", []string{"\"ag_gemm\"", "\"gemm_ar\"\nstaging = 50", "n = 2048", "n = 32768"},
+			"f:2:1: staging: what 3 ranks send of two rows of tiles takes 100663296 bytes, more than 50 MiB; nearest legal value is 96"},
+		{"staging over nodes", "", append([]string{"\"ag_gemm\"", "\"gemm_rs\"\nstaging = 50 #"}, nodes...),
+			"f:5:23: problem.m.max: what is sent of 8192 rows takes 69206016 bytes, more than the 50 MiB of staging; nearest legal value is 6144"},
+		{"staging where nothing is", "", []string{"name = \"qkv\"", "name = \"qkv\"\nstaging = 8"}, "f:3:1: staging: ag_gemm adds nothing up; leave it out"},
 
 		{"few rows of a rank", "", []string{"n = 2048", "n = 2048\nmax_rows = 2047"},
 			"f:6:1: problem.max_rows: 2047 rows from each of 4 ranks are fewer than m; nearest legal value is 2048"},
@@ -98,14 +115,14 @@ func TestDiagnostics(t *testing.T) {
 		{"all rows of a rank", "", []string{"max = 8192", "max = 2000000000 }\nmax_rows = 2000000000 #", "k = 8192", "k = 8", "n = 2048", "n = 8"},
 			"f:5:1: problem.max_rows: 2000000000 rows from each of 4 ranks in chunks of 128 are more than 2147483647; nearest legal value is 536870784"},
 
-		{"rows", "", []string{"max = 8192", "max = 2147483647", "k = 8192", "k = 1024"},
+		{"rows", "", []string{"max = 8192", "max = 2147483647", "k = 8192", "k = 128"},
 			"f:4:23: problem.m.max: 2147483647 rows in chunks of 128 are more than 2147483647; nearest legal value is 2147483136"},
 		{"tiles", "", slices.Concat([]string{"n = 2048", "n = 1000000000", "k = 8192", "k = 8"}, huge),
 			"f:5:1: problem.n: 61035156250000 tiles are more than 2147483647; nearest legal value is 35072"},
 		{"flags", "[chunk]\ncols = 64", slices.Concat([]string{"n = 2048", "n = 8", "k = 8192", "k = 32768"}, huge),
-			"f:6:1: problem.k: 8000000000 runs of pieces are more than 1073741823; nearest legal value is 4352"},
+			"f:6:1: problem.k: 8000000000 chunks of 128 rows are more than TMA coordinates and counters of 32 bits allow; nearest legal value is 64"},
 		{"gather bytes", "", slices.Concat([]string{"n = 2048", "n = 8", "k = 8192", "k = 2147483640"}, huge),
-			"f:6:1: problem.k: 262144000000000 runs of pieces are more than 1073741823; nearest legal value is 8704"},
+			"f:6:1: problem.k: 131072000000000 chunks of 128 rows are more than TMA coordinates and counters of 32 bits allow; nearest legal value is 256"},
 		{"operand bytes", "", []string{"n = 2048", "n = 2147483640", "k = 8192", "k = 2147483640", "max = 8192", "max = 8"},
 			"f:5:1: problem.n: B or C takes 9223371968135299200 bytes, more than can be addressed (140737488355328); nearest legal value is 32768"},
 		{"fp32 bytes", "", slices.Concat([]string{"name = \"qkv\"", "name = \"qkv\"\nout = \"fp32\"", "n = 2048", "n = 34000", "k = 8192", "k = 8"}, huge),
@@ -161,23 +178,29 @@ func TestDefaults(t *testing.T) {
 		roles      Roles
 	}{
 		{"wide", "", nil,
-			Tile{128, 256, 64, 4, 2, 1, 8, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
+			Tile{128, 256, 64, 4, 2, 1, 8, 16}, Chunk{128, 256, 16, 256, 8, 2, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0, 0}},
 		{"own SMs", "[roles]\nintra_comm=8", nil,
-			Tile{128, 192, 64, 5, 2, 1, 11, 16}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2, 0}},
+			Tile{128, 192, 64, 5, 2, 1, 11, 16}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 16, 2048}, Roles{132, 124, 8, 0, 0, false, 6, 2, 0, 0}},
 		{"narrow", "", []string{"n = 2048", "n = 72"},
-			Tile{128, 64, 64, 6, 2, 2, 2, 16}, Chunk{128, 256, 16, 256, 8, 4, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
+			Tile{128, 64, 64, 6, 2, 2, 2, 16}, Chunk{128, 256, 16, 256, 8, 4, 1, 32, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0, 0}},
 		{"middling, short", "", []string{"n = 2048", "n = 136", "k = 8192", "k = 328"},
-			Tile{128, 128, 64, 6, 2, 1, 2, 16}, Chunk{128, 256, 16, 256, 8, 4, 1, 2, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
+			Tile{128, 128, 64, 6, 2, 1, 2, 16}, Chunk{128, 256, 16, 256, 8, 4, 1, 2, 16, 2048}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0, 0}},
 		{"small", "[tile]\nm = 64\n[chunk]\nrows=192\ncols=64", []string{"n = 2048", "n = 8", "max = 8192", "max = 1030"},
-			Tile{64, 64, 64, 6, 1, 2, 1, 5}, Chunk{192, 64, 64, 64, 3, 3, 3, 128, 2, 384}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
+			Tile{64, 64, 64, 6, 1, 2, 1, 5}, Chunk{192, 64, 64, 64, 3, 3, 3, 128, 2, 384}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0, 0}},
 		{"alone", "", []string{"gpus_per_node = 4", "gpus_per_node = 1"},
-			Tile{128, 256, 64, 4, 2, 2, 8, 64}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 64, 8192}, Roles{132, 132, 0, 0, 0, false, 6, 2, 0}},
+			Tile{128, 256, 64, 4, 2, 2, 8, 64}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 64, 8192}, Roles{132, 132, 0, 0, 0, false, 6, 2, 0, 0}},
 		{"nodes", "[roles]\ncompute=20\nintra_comm=8", []string{"gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"},
-			Tile{128, 256, 64, 4, 2, 2, 8, 8}, Chunk{128, 256, 32, 256, 4, 4, 1, 32, 8, 1024}, Roles{132, 20, 8, 2, 0, false, 6, 2, 0}},
+			Tile{128, 256, 64, 4, 2, 2, 8, 8}, Chunk{128, 1024, 32, 256, 16, 4, 1, 8, 8, 1024}, Roles{132, 20, 8, 0, 0, false, 6, 2, 1, 0}},
 		{"few rows", "", []string{"max = 8192", "max = 250"},
-			Tile{64, 128, 64, 6, 1, 2, 16, 1}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 1, 64}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
+			Tile{64, 128, 64, 6, 1, 2, 16, 1}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 1, 64}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0, 0}},
 		{"no rows", "", []string{"{ dynamic = true, max = 8192 }", "0"},
-			Tile{64, 64, 64, 6, 1, 2, 32, 0}, Chunk{64, 256, 16, 256, 4, 2, 1, 32, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0}},
+			Tile{64, 64, 64, 8, 1, 2, 32, 0}, Chunk{8, 1024, 8, 256, 4, 1, 1, 8, 0, 0}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0, 0}},
+		{"packed", "", []string{"max = 8192", "max = 16", "n = 2048", "n = 7168"},
+			Tile{64, 64, 64, 8, 1, 2, 112, 1}, Chunk{8, 1024, 8, 256, 4, 1, 1, 8, 1, 8}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0, 0}},
+		{"packed, wide", "", []string{"max = 8192", "max = 128", "n = 2048", "n = 13312", "k = 8192", "k = 16384"},
+			Tile{128, 128, 64, 6, 2, 1, 104, 1}, Chunk{32, 2048, 16, 256, 16, 1, 1, 8, 1, 32}, Roles{132, 132, 0, 0, 0, true, 1, 2, 0, 0}},
+		{"few rows of one rank", "", []string{"max = 8192", "max = 16", "n = 2048", "n = 7168", "gpus_per_node = 4", "gpus_per_node = 1"},
+			Tile{64, 64, 64, 8, 1, 2, 112, 1}, Chunk{64, 256, 32, 256, 2, 2, 1, 32, 1, 64}, Roles{132, 132, 0, 0, 0, false, 6, 2, 0, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, diags := build(t, c.more, c.edits...)
@@ -194,6 +217,26 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("roles %+v, want %+v", p.Roles, c.roles)
 			}
 		})
+	}
+}
+
+// The rows of all ranks in one tile: the gather buffer holds all of them, and explain says so.
+func TestPacked(t *testing.T) {
+	p, _ := build(t, "", "max = 8192", "max = 100", "n = 2048", "n = 2048\nmax_rows = 70")
+	if gather := p.Heap[3].Bytes; !p.Packed() || gather != 104*8192*2 || p.Chunk.Rows != 72 || p.Estimate.Tiles != 32 {
+		t.Errorf("gather of %d bytes, %+v, %+v", gather, p.Chunk, p.Estimate)
+	}
+	if want := "M is at most the 128 rows of a tile: the rows of all ranks lie one after the other"; !strings.Contains(p.Text(), want) {
+		t.Errorf("%q is not in\n%s", want, p.Text())
+	}
+	for _, edits := range [][]string{{"max = 8192", "max = 129"}, {"max = 8192", "max = 100", "gpus_per_node = 4", "gpus_per_node = 1"},
+		{"max = 8192", "max = 100", "gpus_per_node = 4", "gpus_per_node = 4\nnodes = 2"}} {
+		if p, _ := build(t, "", edits...); p.Packed() || strings.Contains(p.Text(), "packed") {
+			t.Errorf("packed with %v", edits)
+		}
+	}
+	if p, _ := build(t, "[tile]\nm = 64", "max = 8192", "max = 100"); p.Packed() {
+		t.Error("packed, though a tile does not hold all rows")
 	}
 }
 
@@ -219,7 +262,7 @@ func TestReserve(t *testing.T) {
 
 func TestBudgetAndHeap(t *testing.T) {
 	p, _ := build(t, "[tile]\nn=256\n[roles]\nintra_comm=8")
-	if want := (Budget{384, 168, 40, 232, 230400, 197632, 231424}); p.Budget != want {
+	if want := (Budget{384, 168, 56, 224, 230400, 197632, 231424}); p.Budget != want {
 		t.Errorf("budget %+v, want %+v", p.Budget, want)
 	}
 	p, _ = build(t, "")
@@ -227,15 +270,15 @@ func TestBudgetAndHeap(t *testing.T) {
 		t.Errorf("budget %+v, want %+v", p.Budget, want)
 	}
 	gather := int64(3 * 2048 * 8192 * 2)
-	want := []Buffer{{"control", 0, 512}, {"arrivals", 512, 8192}, {"written", 8704, 8192}, {"gather0", 16896, gather}, {"gather1", 16896 + gather, gather}}
-	if !slices.Equal(p.Heap, want) || p.HeapSize != 16896+2*gather {
+	want := []Buffer{{"control", 0, 1024}, {"arrivals", 1024, 8192}, {"written", 9216, 8192}, {"gather0", 17408, gather}, {"gather1", 17408 + gather, gather}}
+	if !slices.Equal(p.Heap, want) || p.HeapSize != 17408+2*gather {
 		t.Errorf("heap %+v of %d, want %+v", p.Heap, p.HeapSize, want)
 	}
 	p, _ = build(t, "[tile]\nm = 64", "gpus_per_node = 4", "gpus_per_node = 1")
 	if want := (Budget{256, 255, 0, 0, 217 * 1024, 0, 218 * 1024}); p.Budget != want {
 		t.Errorf("budget %+v, want %+v", p.Budget, want)
 	}
-	if !slices.Equal(p.Heap, []Buffer{{"control", 0, 512}}) {
+	if !slices.Equal(p.Heap, []Buffer{{"control", 0, 1024}}) {
 		t.Errorf("heap %+v of a world of one", p.Heap)
 	}
 }
@@ -256,6 +299,36 @@ func TestEstimate(t *testing.T) {
 	p, _ = build(t, "", "max = 8192", "max = 3", "n = 2048", "n = 80000")
 	if e := p.Estimate; e.Binds() != "HBM" {
 		t.Errorf("%+v", e)
+	}
+}
+
+// Partial sums lie twice where that fits the bound, else once, else in bands; M = N = 32768 over 4 ranks fits.
+func TestStaging(t *testing.T) {
+	for _, c := range []struct {
+		kernel        string
+		m             int
+		buffers, band int
+		rows          int64 // of tiles that have a place
+	}{
+		{"gemm_rs", 16384, 2, 0, 32},
+		{"gemm_rs", 32768, 1, 0, 64},
+		{"gemm_rs\"\npartial = \"fp32", 32768, 1, 16, 32},
+		{"gemm_ar", 8192, 2, 0, 16},
+		{"gemm_rs\"\nreduce = \"atomic", 32768, 2, 0, 64},
+		{"gemm_ar\"\nreduce = \"atomic", 32768, 1, 0, 64},
+		{"gemm_ar", 16384, 1, 0, 32},
+		{"gemm_ar", 32768, 1, 16, 32},
+		{"gemm_ar\"\nstaging = \"1000", 32768, 1, 10, 20},
+	} {
+		kernel := strings.Replace(c.kernel, "\"1000", "1000 #", 1)
+		p, diags := build(t, "", "\"ag_gemm\"", "\""+kernel+"\"", "n = 2048", "n = 32768", "max = 8192", fmt.Sprintf("max = %d", c.m))
+		if p == nil {
+			t.Fatal(diags)
+		}
+		r := p.Reduce
+		if r.Buffers != c.buffers || r.Band != c.band || p.HeldRows() != c.rows || p.HeapSize-p.Heap[2].Offset > r.Staging+1<<20 {
+			t.Errorf("%s, M = %d: %+v, heap %+v", c.kernel, c.m, r, p.Heap)
+		}
 	}
 }
 
@@ -286,3 +359,21 @@ func TestBackend(t *testing.T) {
 }
 
 func first(p *Plan, _ string) *Plan { return p }
+
+// 98304 rows over 4 nodes: what overflows 32 bits, in a library whose offsets have no more, is planned with 64.
+func TestOffsetsBeyond32Bits(t *testing.T) {
+	p, diags := build(t, "", "max = 8192", "max = 98304", "k = 8192", "k = 16384", "gpus_per_node = 4", "gpus_per_node = 8\nnodes = 4")
+	if p == nil {
+		t.Fatal(diags)
+	}
+	last := p.Heap[len(p.Heap)-1]
+	if last.Name != "outbox1" || last.Offset <= math.MaxUint32 || p.HeapSize <= last.Offset {
+		t.Errorf("%+v of %d bytes does not begin beyond 32 bits, as 31 shards of 3072 x 16384 twice need", last, p.HeapSize)
+	}
+	if gather := int64(31) * 3072 * 16384 * 2; p.Heap[3].Bytes != gather || p.Heap[4].Offset != p.Heap[3].Offset+gather {
+		t.Errorf("gather buffers %+v, want %d bytes each", p.Heap[3:5], gather)
+	}
+	if p.InboxWords != 3*(2*24*16+1) {
+		t.Errorf("%d inbox words for 24 x 16 chunks from each of 3 ranks", p.InboxWords)
+	}
+}

@@ -20,25 +20,48 @@ func (p *Plan) Text() string {
 	if p.M.Dynamic {
 		m = fmt.Sprintf("0 to %d, chosen at each launch", p.M.Max)
 	}
-	if p.Shard.Dynamic {
+	if p.Reduce.OneShot {
+		t.line("M", "%s", m)
+	} else if p.Shard.Dynamic {
 		t.line("M", "%s; each launch says how many rows each rank has, up to %d", m, p.Shard.Max)
 	} else {
 		t.line("M", "%s; the largest shard has %d rows", m, p.Shard.Max)
 	}
 	t.line("N", "%d", p.N)
-	t.line("K", "%d", p.K)
+	if p.KDynamic {
+		t.line("K", "0 to %d, chosen by each rank at each launch", p.K)
+	} else {
+		t.line("K", "%d", p.K)
+	}
 
 	t.section("tiles", "")
 	t.line("tile", "%d x %d, K by %d, %d stages; stored through %d x 64 x %d a consumer",
 		p.Tile.M, p.Tile.N, p.Tile.K, p.Tile.Stages, p.Tile.Staging, p.StoreCols())
-	t.line("count", "%d in all: up to %d down each shard, %d across N", e.Tiles, p.Tile.ShardRows, p.Tile.Columns)
+	if p.Packed() {
+		t.line("packed", "M is at most the %d rows of a tile: the rows of all ranks lie one after the other, so B is read once", p.Tile.M)
+		t.line("count", "%d in all, across N", e.Tiles)
+	} else {
+		t.line("count", "%d in all: up to %d down %s, %d across N", e.Tiles, p.Tile.ShardRows, map[bool]string{false: "each shard", true: "M"}[p.Reduce.OneShot], p.Tile.Columns)
+	}
 	if e.Waves > 0 {
 		last := e.Tiles - (e.Waves-1)*p.Roles.Compute
 		t.line("waves", "%d over %d SMs; the last one fills %d of them (%d %%)", e.Waves, p.Roles.Compute, last, 100*last/p.Roles.Compute)
 	} else {
 		t.line("waves", "none")
 	}
-	if p.World > 1 {
+	if p.World > 1 && p.Reduces() {
+		how := "added in fp32, in the order of ranks, by the owner of the rows"
+		if p.Atomic() {
+			how = fmt.Sprintf("added in %s, as they come, in the memory of the owner of the rows, which adds its own", p.Reduce.Partial)
+		}
+		if p.Reduce.OneShot {
+			how = "sent to all ranks, which add up all rows, in fp32, in the order of ranks: sending sums on, of M this small, would take longer"
+		} else if p.AllReduces() {
+			how += ", who sends the sum to all ranks"
+		}
+		t.line("partials", "%s, %d rows a signal; %s", p.Reduce.Partial, storeTileRows, how)
+		t.line("staging", "%s", p.staging())
+	} else if p.World > 1 {
 		t.line("chunk", "%d x %d, %s a signal; up to %d down each shard, %d across K", p.Chunk.Rows, p.Chunk.Cols,
 			bytesText(int64(p.Chunk.Rows*p.Chunk.Cols*elementBytes)), p.Chunk.ShardRows, p.Chunk.Slabs)
 		t.line("piece", "%d x %d, %s a copy; %d in a row by one lane", p.Chunk.PieceRows, p.Chunk.PieceCols,
@@ -54,8 +77,11 @@ func (p *Plan) Text() string {
 	if r.IntraComm > 0 {
 		t.line("intra_comm", "%d SMs; %d warps, %d pieces in flight each", r.IntraComm, r.CommWarps, r.CommDepth)
 	}
-	if r.InterSend > 0 {
-		t.line("inter_send", "%d SMs", r.InterSend)
+	switch {
+	case r.InterSend > 0:
+		t.line("inter_send", "%d SMs, each with a FIFO and a proxy thread", r.InterSend)
+	case r.Lanes > 0:
+		t.line("inter_send", "beside the producer on the first SM; one FIFO, one proxy thread")
 	}
 	if r.InterReduce > 0 {
 		t.line("inter_reduce", "%d SMs", r.InterReduce)
@@ -92,15 +118,12 @@ func (p *Plan) Text() string {
 	if p.World > 1 {
 		t.line("NVLink", "%14d bytes  at %5.0f GB/s     %10.1f us", e.LinkBytes, linkRate(r)/1e9, e.LinkSeconds*1e6)
 	}
+	if p.Nodes > 1 {
+		t.line("network", "%14d bytes  at %5.0f GB/s     %10.1f us", e.NetBytes, NetRate/1e9, e.NetSeconds*1e6)
+	}
 	t.line("HBM", "%14d bytes  at %5.0f GB/s     %10.1f us", e.HBMBytes, HBMRate/1e9, e.HBMSeconds*1e6)
 	t.line("bound", "%.1f us: %s", e.BoundSeconds*1e6, e.Binds())
-	t.line("rates", "H200; tensor cores and NVLink measured, HBM from the data sheet")
-
-	if p.Nodes > 1 {
-		t.section("refused", "at run time: several nodes are planned only, and opening this kernel fails")
-		t.line("nodes", "%d; with 1 it runs", p.Nodes)
-		t.line("backend", "%s", p.Backend)
-	}
+	t.line("rates", "%s", p.rates())
 	return t.String()
 }
 
@@ -113,8 +136,18 @@ func (e Estimate) Binds() string {
 		return "compute"
 	case e.LinkSeconds:
 		return "NVLink"
+	case e.NetSeconds:
+		return "the network"
 	}
 	return "HBM"
+}
+
+func (p *Plan) rates() string {
+	text := "H200; tensor cores and NVLink measured, HBM from the data sheet"
+	if p.Nodes > 1 {
+		text += "; network: one 400 Gb/s card a GPU"
+	}
+	return text
 }
 
 // Types is the element types in words: "bf16", or "bf16 in, fp32 out".
@@ -132,7 +165,7 @@ func (p *Plan) world() string {
 	if p.Nodes == 1 {
 		return fmt.Sprintf("%d GPUs", p.World)
 	}
-	return fmt.Sprintf("%d nodes of %d GPUs", p.Nodes, p.GPUsPerNode)
+	return fmt.Sprintf("%d nodes of %d GPUs over %s", p.Nodes, p.GPUsPerNode, p.Backend)
 }
 
 // page lays out sections of labelled lines.

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata instead of comparing with it")
 
-// The shipped specs, and the one that is refused at run time, explained.
+// The shipped specs, and one of several nodes, explained.
 func TestText(t *testing.T) {
 	specs, err := filepath.Glob("../../specs/*.toml")
 	if err != nil || len(specs) == 0 {
@@ -47,16 +47,18 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Every key of the flagship spec is what the plan would choose anyway, as its comments say.
+// Every key of the flagship specs is what the plan would choose anyway, as its comments say.
 func TestFlagshipSpellsOutTheDefaults(t *testing.T) {
-	s, diags := spec.Load("../../specs/ag_gemm.toml")
-	if len(diags) > 0 {
-		t.Fatal(texts(diags))
-	}
-	full, _ := Build(s, 1)
-	s.Topology.Nodes = 0
-	short, _ := Build(&spec.Spec{Kernel: s.Kernel, Name: s.Name, Problem: s.Problem, Topology: s.Topology}, 1)
-	if full == nil || short == nil || full.ABI != short.ABI {
-		t.Errorf("%+v\n%+v", full, short)
+	for _, name := range []string{"ag_gemm", "gemm_rs", "gemm_ar"} {
+		s, diags := spec.Load("../../specs/" + name + ".toml")
+		if len(diags) > 0 {
+			t.Fatal(texts(diags))
+		}
+		full, _ := Build(s, 1)
+		s.Topology.Nodes = 0
+		short, _ := Build(&spec.Spec{Kernel: s.Kernel, Name: s.Name, Problem: s.Problem, Topology: s.Topology}, 1)
+		if full == nil || short == nil || full.ABI != short.ABI {
+			t.Errorf("%+v\n%+v", full, short)
+		}
 	}
 }

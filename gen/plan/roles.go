@@ -1,15 +1,17 @@
 package plan
 
 const (
-	defaultInterSend = 2
-	commWarps        = 6 // of an SM of intra_comm
-	besideWarps      = 1 // beside compute
-	commDepth        = 2
+	commWarps   = 6 // of an SM of intra_comm
+	besideWarps = 1 // beside compute
+	commDepth   = 2
+	maxLanes    = 4 // kMaxLanes of runtime/include/mk/net.h
 )
 
 // roles shares out the SMs, one CTA each: all of them are resident at once, so that no role waits for one that cannot run.
 // intra_comm takes none by default: its lanes run beside the producer of every compute CTA, whose warpgroup has warps to
-// spare. That leaves all SMs to multiply and spreads the copies over all of them (docs/performance.md).
+// spare. That leaves all SMs to multiply and spreads the copies over all of them (docs/performance.md). inter_send takes
+// none either: one lane, beside the producer of the first compute CTA, is enough for one network card; each SM given to it
+// is a lane with a FIFO and a proxy thread of its own.
 func (b *builder) roles() {
 	s, r := b.spec.Roles, &b.plan.Roles
 	r.SMs, r.CommWarps, r.CommDepth = sms, commWarps, commDepth
@@ -21,7 +23,7 @@ func (b *builder) roles() {
 	if world > 1 && s.IntraComm > 0 {
 		push = 1
 	}
-	if nodes > 1 {
+	if nodes > 1 && s.InterSend > 0 {
 		send = 1
 	}
 	r.Reserve = s.Reserve
@@ -43,10 +45,11 @@ func (b *builder) roles() {
 	case nodes == 1 && v > 0:
 		b.fail("roles.inter_send", "%d SMs have no other node to send to; nearest legal value is 0", v)
 	case nodes == 1:
-	case !b.given("roles.inter_send", v):
-		r.InterSend = min(defaultInterSend, ours-1-push)
+	case v == 0:
+		r.Lanes = 1
 	default:
-		r.InterSend = b.share("roles.inter_send", v, ours-1-push)
+		r.InterSend = b.share("roles.inter_send", v, min(maxLanes, ours-1-push))
+		r.Lanes = r.InterSend
 	}
 	if v := s.InterReduce; v > 0 {
 		b.fail("roles.inter_reduce", "%d SMs have nothing to add up in an AllGather; nearest legal value is 0", v)

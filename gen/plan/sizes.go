@@ -24,7 +24,7 @@ func (b *builder) shard() {
 	const key = "problem.max_rows"
 	even := ceilDiv(p.M.Max, int64(p.World))
 	p.Shard = Extent{Max: even}
-	if !b.spec.Has(key) && b.spec.Problem.MaxRows == 0 {
+	if p.Reduces() || !b.spec.Has(key) && b.spec.Problem.MaxRows == 0 {
 		return
 	}
 	p.Shard = Extent{Dynamic: true, Max: int64(b.spec.Problem.MaxRows)}
@@ -70,17 +70,23 @@ func (b *builder) sizes() {
 		b.fail("problem.n", "%d tiles are more than %d; nearest legal value is %d", tiles, math.MaxInt32, most)
 		n = most
 	}
-	held := max(m, (world-1)*capacity, 1)       // rows of A in one piece: the caller's, or a gather buffer
-	runs := int64(p.Chunk.Pieces / p.Chunk.Run) // of a chunk; the highest index is past the last run by the lanes of a launch
-	mostFlags, mostBytes := math.MaxInt32/2/max(world*chunkRows*runs, 1)*cols, addressable/held/8*8
+	held := max(m, 1) // rows of A in one piece: the caller's, or a gather buffer
+	if !p.Packed() {
+		held = max(held, (world-1)*capacity)
+	}
+	runs := int64(p.Chunk.Pieces / p.Chunk.Run)                                                                // of a chunk; the highest index is past the last run by the lanes of a launch
+	mostFlags, mostBytes := math.MaxInt32/max(world*chunkRows*max(2*runs, rows), 1)*cols, addressable/held/8*8 // chunks lie one below the other
+	if world == 1 {
+		mostFlags = math.MaxInt64 // no chunks
+	}
 	switch {
 	case k > mostBytes && mostBytes < mostFlags:
 		b.fail("problem.k", "%d rows of A take %d bytes, more than can be addressed (%d); nearest legal value is %d",
 			held, held*k*elementBytes, int64(addressSpace), mostBytes)
 		k = mostBytes
 	case k > mostFlags:
-		b.fail("problem.k", "%d runs of pieces are more than %d; nearest legal value is %d",
-			world*chunkRows*runs*ceilDiv(k, cols), math.MaxInt32/2, mostFlags)
+		b.fail("problem.k", "%d chunks of %d rows are more than TMA coordinates and counters of 32 bits allow; nearest legal value is %d",
+			world*chunkRows*ceilDiv(k, cols), rows, mostFlags)
 		k = mostFlags
 	}
 	if column := max(k*elementBytes, m*int64(p.OutBytes())); n > addressSpace/column { // bytes of B or C for each of n
@@ -93,8 +99,10 @@ func (b *builder) sizes() {
 }
 
 // heap lays out this kernel's region of the symmetric heap. A rank alone shares nothing but its control block; with peers
-// come one arrival flag (u32) a chunk of every rank's shard, as many counters of what this rank has written, and the shards of the peers, in ring order from rank + 1, twice
-// because launches alternate between the two.
+// come one arrival flag (u32) a chunk of every rank's shard, as many counters of what this rank has written, and twice,
+// because launches alternate between the two, the shards of the peers by the step at which they are wanted, or the packed
+// rows of all. Other nodes are sent the own shard from an outbox, twice too. Chunks that are not packed are whole there, also
+// where they reach beyond the shard or K.
 func (b *builder) heap() {
 	p := b.plan
 	p.add("control", ControlBytes)
@@ -102,9 +110,18 @@ func (b *builder) heap() {
 		flags := 4 * int64(p.World) * int64(p.Chunk.ShardRows) * int64(p.Chunk.Slabs)
 		p.add("arrivals", flags)
 		p.add("written", flags)
-		gather := int64(p.World-1) * p.Chunk.Capacity * p.K * elementBytes
+		shard := p.Chunk.Capacity * int64(p.Chunk.Slabs) * int64(p.Chunk.Cols) * elementBytes
+		gather := int64(p.World-1) * shard
+		if p.Packed() {
+			gather = roundUp(p.M.Max, packedRows) * p.K * elementBytes
+		}
 		p.add("gather0", gather)
 		p.add("gather1", gather)
+		if p.Nodes > 1 {
+			p.add("outbox0", shard)
+			p.add("outbox1", shard)
+			p.InboxWords = (p.Nodes - 1) * (2*p.Chunk.ShardRows*p.Chunk.Slabs + 1)
+		}
 	}
 }
 

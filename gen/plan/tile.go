@@ -13,15 +13,22 @@ func (b *builder) tile() {
 	if b.plan.Epilogue.Gated { // so that a folded tile is whole store tiles wide
 		widths = []int{128, 256}
 	}
+	if b.plan.Reduces() && b.plan.World > 4 { // what comes from more peers needs registers beside an accumulator
+		widths = widths[:len(widths)-1]
+	}
 	t.M = b.oneOf("tile.m", s.M, b.height(), 64, 128)
 	t.K = b.oneOf("tile.k", s.K, 64, 64)
 	t.Consumers = t.M / 64
 	t.N = b.oneOf("tile.n", s.N, b.width(widths), widths...)
 }
 
-// height is that of a tile, and of a chunk, which is enough for the largest shard if that is low.
+// height is that of a tile, and of a chunk, which is enough for the largest shard, or for the rows of all, if that is low.
 func (b *builder) height() int {
-	if b.plan.World > 0 && b.plan.Shard.Max <= 64 {
+	rows := b.plan.Shard.Max
+	if b.plan.oneRow(128) || b.plan.Reduce.OneShot {
+		rows = b.plan.M.Max
+	}
+	if b.plan.World > 0 && rows <= 64 {
 		return 64
 	}
 	return 128
@@ -45,7 +52,13 @@ func (b *builder) width(widths []int) int {
 func (b *builder) waves(n int) float64 {
 	p, m := b.plan, b.plan.Tile.M
 	world := int64(max(p.World, 1))
-	tiles := world * ceilDiv(ceilDiv(p.M.Max, world), int64(m)) * ceilDiv(p.N, int64(n))
+	rows := world * ceilDiv(ceilDiv(p.M.Max, world), int64(m))
+	if p.OneRow() {
+		rows = min(p.M.Max, 1)
+	} else if p.Reduce.OneShot {
+		rows = ceilDiv(p.M.Max, int64(m))
+	}
+	tiles := rows * ceilDiv(p.N, int64(n))
 	workers := int64(max(1, sms-b.spec.Roles.IntraComm-b.spec.Roles.InterSend-b.spec.Roles.Reserve))
 	if c := int64(b.spec.Roles.Compute); c > 0 {
 		workers = min(workers, c)
@@ -53,6 +66,11 @@ func (b *builder) waves(n int) float64 {
 	part := float64(m*n) / (128 * 256)
 	read := float64(min(tiles, workers)) * float64((m+n)*p.Tile.K*elementBytes)
 	step := max(part*stepSeconds, read/L2Rate)
+	if p.OneRow() { // B is read once, so device memory may set the pace, or what one SM can read
+		row := float64(p.Tile.K * elementBytes)
+		one, all := (float64(p.M.Max)+float64(n))*row, float64(min(tiles, workers))*float64(n)*row
+		step = max(part*stepSeconds, one/(L2Rate/sms), all/HBMRate)
+	}
 	return float64(ceilDiv(tiles, workers)) * (float64(ceilDiv(p.K, int64(p.Tile.K)))*step + tileSeconds*(1+part))
 }
 
@@ -71,6 +89,8 @@ func (b *builder) stages() {
 	deep := 6
 	if t.M*t.N >= 128*256 {
 		deep = 4
+	} else if p.OneRow() && t.N == 64 {
+		deep = 8 // 64 KiB of B under way in an SM; with more than about 96 device memory slows down (docs/performance.md)
 	}
 	t.Stages = min(deep, fits)
 	switch {
@@ -92,13 +112,16 @@ func (b *builder) stages() {
 }
 
 // computeShared is what the compute role keeps in shared memory: stages of A and B, the tiles a consumer stores C through,
-// two barriers (full, empty) a stage, and the rings of intra_comm where it runs beside.
+// two barriers (full, empty) a stage, the rings of intra_comm where it runs beside, and a barrier a slab where Packed.
 func computeShared(p *Plan) int {
 	t := p.Tile
 	bytes := t.Stages*((t.M+t.N)*t.K*elementBytes+2*barrierBytes) +
 		t.Consumers*t.Staging*storeTileRows*storeTileRow
 	if p.Roles.Beside {
 		bytes += commRing(p)
+	}
+	if p.Packed() {
+		bytes += p.Chunk.Slabs * barrierBytes
 	}
 	return roundUp(bytes, sharedAlign)
 }
@@ -116,7 +139,8 @@ func (b *builder) budget() {
 	g := Budget{Threads: warpgroup * (p.Tile.Consumers + 1), EntryRegisters: 255}
 	if p.Tile.Consumers == 2 {
 		g.EntryRegisters, g.ProducerRegisters, g.ConsumerRegisters = 168, 40, 232
-		if p.Roles.Beside { // the lanes that push need more than the one that loads
+		// Lanes that push, find chunks or copy need more than one that only loads.
+		if p.Roles.Beside || p.Roles.IntraComm > 0 || p.Collects() || p.Nodes > 1 && p.Reduces() {
 			g.ProducerRegisters, g.ConsumerRegisters = 56, 224
 		}
 	}

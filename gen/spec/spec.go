@@ -31,6 +31,8 @@ type Spec struct {
 	File string // as given to Load; paths in diagnostics start with it
 
 	Kernel, Name, Arch, DType, Out string
+	Reduce, Partial                string // "" leaves the choice to the plan
+	Staging                        int    // MiB; 0 does too
 
 	Problem  Problem
 	Epilogue Epilogue
@@ -49,7 +51,8 @@ type Spec struct {
 // MaxRows is the most rows of A that one rank has where launches say how many, else left out.
 type Problem struct {
 	M       Extent
-	N, K    int
+	N       int
+	K       Extent
 	MaxRows int
 	B       string
 }
@@ -65,6 +68,7 @@ type Epilogue struct {
 	Bias       bool
 	Activation string
 	Gated      bool
+	Residual   bool
 }
 
 // Topology is who takes part: Nodes machines of GPUsPerNode GPUs.

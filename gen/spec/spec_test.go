@@ -86,7 +86,7 @@ func TestDiagnostics(t *testing.T) {
 		{"explicit 0 for rest", `[topology]`, "[roles]\ncompute = 0\n[topology]", "f:8:1: roles.compute: 0 is out of range; nearest legal value is 1"},
 
 		{"unknown kernel", `"ag_gemm"`, `"ag_gem"`, `f:1:1: kernel: unknown value "ag_gem"; nearest legal value is ag_gemm`},
-		{"kernel to come", `"ag_gemm"`, `"gemm_rs"`, `f:1:1: kernel: "gemm_rs" is not generated yet; legal values are ag_gemm`},
+		{"kernel to come", `"ag_gemm"`, `"dispatch_gemm"`, `f:1:1: kernel: "dispatch_gemm" is not generated yet; legal values are ag_gemm, gemm_ar, gemm_rs`},
 		{"empty kernel", `"ag_gemm"`, `""`, `f:1:1: kernel: unknown value ""; legal values are ag_gemm, gemm_ar, gemm_rs, dispatch_gemm, ring_attention`},
 		{"arch", `name =`, "arch = \"sm_80\"\nname =", `f:2:1: arch: unknown value "sm_80"; nearest legal value is sm_90a`},
 		{"dtype", `name =`, "dtype = \"fp8\"\nname =", `f:2:1: dtype: unknown value "fp8"; nearest legal value is fp16`},
@@ -129,7 +129,7 @@ func TestGood(t *testing.T) {
 	if s.Kernel != "ag_gemm" || s.Name != "qkv" || s.Arch != "sm_90a" || s.DType != "bf16" || s.Backend.Macro != "" {
 		t.Errorf("strings: %+v", s)
 	}
-	if s.Problem != (Problem{M: Extent{true, 8192}, N: 2048, K: 8192, B: "nk"}) || s.Topology != (Topology{1, 4}) ||
+	if s.Problem != (Problem{M: Extent{true, 8192}, N: 2048, K: Extent{Max: 8192}, B: "nk"}) || s.Topology != (Topology{1, 4}) ||
 		s.Tile != (Tile{}) || s.Chunk != (Chunk{}) || s.Roles != (Roles{}) {
 		t.Errorf("numbers: %+v", s)
 	}
@@ -156,7 +156,7 @@ func TestForms(t *testing.T) {
 		s, diags := Parse("f", []byte(text))
 		if len(diags) > 0 {
 			t.Errorf("%s%s", text, texts(diags))
-		} else if s.Problem != (Problem{M: Extent{true, 8192}, N: 2048, K: 8192, B: "nk"}) || s.Topology.GPUsPerNode != 4 {
+		} else if s.Problem != (Problem{M: Extent{true, 8192}, N: 2048, K: Extent{Max: 8192}, B: "nk"}) || s.Topology.GPUsPerNode != 4 {
 			t.Errorf("%sreads as %+v", text, s)
 		}
 	}
@@ -173,7 +173,7 @@ f:1:51: problem.K: keys are case-sensitive; write problem.k
 f:2:3: topology.gpus_per_node: 11 is out of range; nearest legal value is 8
 f:4:3: tile.m: is a string; write a whole number
 f:6:2: tile.n: is an array; write a whole number
-f:8:1: a: unknown table; legal keys are kernel, name, arch, dtype, out, problem, epilogue, topology, tile, chunk, roles, backend
+f:8:1: a: unknown table; legal keys are kernel, name, arch, dtype, out, reduce, partial, staging, problem, epilogue, topology, tile, chunk, roles, backend
 `
 	if got := texts(diags); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
@@ -189,7 +189,7 @@ func TestLoadReportsTheFile(t *testing.T) {
 }
 
 func TestSpecMadeByHand(t *testing.T) {
-	s := &Spec{Kernel: "ag_gemm", Name: "x", Problem: Problem{M: Extent{Max: 5}, N: 12, K: 8}}
+	s := &Spec{Kernel: "ag_gemm", Name: "x", Problem: Problem{M: Extent{Max: 5}, N: 12, K: Extent{Max: 8}}}
 	c, diags := s.Checked()
 	want := `1:1: problem.n: 12 is not a multiple of 8; nearest legal value is 8
 1:1: topology.gpus_per_node: missing; write gpus_per_node = a whole number

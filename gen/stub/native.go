@@ -19,9 +19,9 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, NAME** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, NAME**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, NAME* kernel, OPERANDS, int64_t lda, int64_t ldb,
-                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
-  NAME_args args = {VALUES, lda, ldb, ldc, m, rows, (void*)stream};
+static int call_launch(void* f, NAME* kernel, OPERANDS, STRIDES,
+                       int64_t m, EXTENTuintptr_t stream, char* err, size_t err_len) {
+  NAME_args args = {VALUES, GAPS, m, GIVEN(void*)stream};
   return ((int (*)(NAME*, const NAME_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
 static void call_close(void* f, NAME* kernel) { ((void (*)(NAME*))f)(kernel); }
@@ -36,9 +36,31 @@ func each(p *plan.Plan, form string) string {
 	return strings.Join(list, ", ")
 }
 
+// strides are the arguments that say how far apart rows lie.
+func strides(p *plan.Plan) []string {
+	names := []string{"lda", "ldb", "ldc"}
+	if p.Epilogue.Residual {
+		names = append(names, "ldr")
+	}
+	return names
+}
+
+// extent is what a launch says of sizes beside M: its declaration in C and its name.
+func extent(p *plan.Plan) (declaration, name string) {
+	switch {
+	case !p.Reduces():
+		return "const int64_t* rows, ", "rows, "
+	case p.KDynamic:
+		return "int64_t k, ", "k, "
+	}
+	return "", ""
+}
+
 func native(p *plan.Plan, runtimeHash uint64) *File {
 	f := newFile(p, "linux && cgo")
-	f.CgoPreamble(strings.NewReplacer("NAME", p.Name, "OPERANDS", each(p, "uintptr_t %s"), "VALUES", each(p, "(void*)%s")).Replace(preamble))
+	declaration, name := extent(p)
+	f.CgoPreamble(strings.NewReplacer("NAME", p.Name, "OPERANDS", each(p, "uintptr_t %s"), "VALUES", each(p, "(void*)%s"),
+		"STRIDES", "int64_t "+strings.Join(strides(p), ", int64_t "), "GAPS", strings.Join(strides(p), ", "), "EXTENT", declaration, "GIVEN", name).Replace(preamble))
 	api(f, p, runtimeHash)
 
 	f.Comment(comment(instanceComment))
@@ -142,8 +164,17 @@ func launchBody(p *plan.Plan) []Code {
 	for _, o := range operands(p) {
 		addresses = append(addresses, address(o.name))
 	}
+	var gaps []Code
+	for _, name := range strides(p) {
+		gaps = append(gaps, stride(strings.ToUpper(name)))
+	}
 	rows, check := Code(Nil()), Code(Null())
-	if p.Shard.Dynamic { // the library copies them, so that they need not stay after the call
+	switch {
+	case p.KDynamic:
+		rows = stride("K")
+	case p.Reduces():
+		rows = Null()
+	case p.Shard.Dynamic: // the library copies them, so that they need not stay after the call
 		rows = Parens(Op("*").Qual("C", "int64_t")).Call(Qual("unsafe", "Pointer").Call(Qual("unsafe", "SliceData").Call(Id("a").Dot("Rows"))))
 		check = If(Id("a").Dot("Rows").Op("!=").Nil().Op("&&").Len(Id("a").Dot("Rows")).Op("!=").Lit(p.World)).Block(
 			Return(failure(Qual(mkrt, "Invalid"), Qual("fmt", "Sprintf").Call(
@@ -159,7 +190,7 @@ func launchBody(p *plan.Plan) []Code {
 		Defer().Id("unpin").Call(),
 		Return(Id("k").Dot("result").Call(Qual("C", "call_launch").Call(
 			Id("k").Dot("launch"), Id("k").Dot("kernel"), List(addresses...),
-			stride("LDA"), stride("LDB"), stride("LDC"), m, rows, address("Stream"),
+			List(gaps...), m, rows, address("Stream"),
 			Op("&").Id("k").Dot("message").Index(Lit(0)), messageLen()))),
 	}
 }

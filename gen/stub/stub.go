@@ -55,6 +55,14 @@ func newFile(p *plan.Plan, constraint string) *File {
 	return f
 }
 
+// network is what a kernel needs of a world of several nodes; nothing on one.
+func network(p *plan.Plan) Code {
+	if p.Nodes == 1 {
+		return Null()
+	}
+	return List(Id("Backend").Op(":").Lit(p.BackendID()), Id("Lanes").Op(":").Lit(p.Roles.Lanes), Id("InboxWords").Op(":").Lit(p.InboxWords))
+}
+
 // api adds what both variants declare alike: Kernel and Args.
 func api(f *File, p *plan.Plan, runtimeHash uint64) {
 	f.Comment(fmt.Sprintf("Kernel is what a world must provide for %s; pass it to mkrt.Join on every rank.", p.Name))
@@ -64,6 +72,7 @@ func api(f *File, p *plan.Plan, runtimeHash uint64) {
 		Id("HeapBytes").Op(":").Op(fmt.Sprint(p.HeapSize)),
 		Id("World").Op(":").Lit(p.World),
 		Id("Nodes").Op(":").Lit(p.Nodes),
+		network(p),
 		Id("RuntimeHash").Op(":").Add(hex(runtimeHash)),
 	)
 	f.Line()
@@ -72,9 +81,16 @@ func api(f *File, p *plan.Plan, runtimeHash uint64) {
 		for _, a := range operands(p) {
 			g.Id(a.name).Qual(mkrt, "Ptr").Comment(a.shape)
 		}
-		g.List(Id("LDA"), Id("LDB"), Id("LDC")).Int64().Comment("elements from row to row, multiples of 8; 0: rows without gaps")
+		g.ListFunc(func(g *Group) {
+			for _, name := range strides(p) {
+				g.Id(strings.ToUpper(name))
+			}
+		}).Int64().Comment("elements from row to row, multiples of 8; 0: rows without gaps")
 		if p.M.Dynamic {
-			g.Id("M").Int64().Comment(fmt.Sprintf("rows of C, the same on all ranks: 0 to %d", p.M.Max))
+			g.Id("M").Int64().Comment(fmt.Sprintf("rows of %s, the same on all ranks: 0 to %d", map[bool]string{false: "C", true: "A"}[p.Reduces()], p.M.Max))
+		}
+		if p.KDynamic {
+			g.Id("K").Int64().Comment(fmt.Sprintf("columns of this rank's A: a multiple of 8, 0 to %d", p.K))
 		}
 		if p.Shard.Dynamic {
 			g.Id("Rows").Index().Int64().Comment(fmt.Sprintf("[%d] of each rank's A, 0 to %d, M in all, the same on all ranks; nil: split evenly", p.World, p.Shard.Max))

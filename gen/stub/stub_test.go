@@ -34,7 +34,7 @@ func load(t *testing.T, name string) *plan.Plan {
 }
 
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"dynamic", "fixed", "given", "nodes", "options"} {
+	for _, name := range []string{"dynamic", "fixed", "given", "nodes", "options", "reduce"} {
 		files, err := Render(load(t, name), runtimeHash)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestGolden(t *testing.T) {
 // The package compiles and vets with cgo, without it, and for another system; both variants have the same API.
 func TestCompiles(t *testing.T) {
 	var docs [2]string
-	for _, name := range []string{"dynamic", "fixed", "given", "options"} {
+	for _, name := range []string{"dynamic", "fixed", "given", "options", "reduce"} {
 		p := load(t, name)
 		dir, err := os.MkdirTemp("testdata", "compile-") // inside the module, for mkrt
 		if err != nil {

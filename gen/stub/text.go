@@ -26,22 +26,45 @@ func shardRows(p *plan.Plan) string {
 	return fmt.Sprintf("%s/%d, one more on the first %s%%%d ranks", rows(p), p.World, rows(p), p.World)
 }
 
+// depth is the length of this rank's dot products.
+func depth(p *plan.Plan) string {
+	if p.KDynamic {
+		return "K"
+	}
+	return fmt.Sprint(p.K)
+}
+
 func operands(p *plan.Plan) []operand {
+	a, c := fmt.Sprintf("[%s][%d], this rank's shard", shardRows(p), p.K), fmt.Sprintf("[%s][%d], overwritten; rank 0's rows first", rows(p), p.CCols())
+	if p.Reduces() {
+		a = fmt.Sprintf("[%s][%s], this rank's columns", rows(p), depth(p))
+		c = fmt.Sprintf("[%s][%d], overwritten; this rank's rows of the sum", shardRows(p), p.CCols())
+		if p.AllReduces() {
+			c = fmt.Sprintf("[%s][%d], overwritten; the same on all ranks", rows(p), p.CCols())
+		}
+	}
 	list := []operand{
-		{"A", fmt.Sprintf("[%s][%d], this rank's shard", shardRows(p), p.K)},
+		{"A", a},
 		{"B", weights(p)},
 	}
 	if p.Epilogue.Bias {
 		list = append(list, operand{"Bias", fmt.Sprintf("[%d], added to each row of the product%s", p.N, interleaved(p, "elements"))})
 	}
-	return append(list, operand{"C", fmt.Sprintf("[%s][%d], overwritten; rank 0's rows first", rows(p), p.CCols())})
+	if p.Epilogue.Residual {
+		list = append(list, operand{"Residual", "like C, added last; may be C itself"})
+	}
+	return append(list, operand{"C", c})
 }
 
 func weights(p *plan.Plan) string {
-	if p.B == "kn" {
-		return fmt.Sprintf("[%d][%d], this rank's columns of the weights%s", p.K, p.N, interleaved(p, "columns"))
+	part := "columns"
+	if p.Reduces() {
+		part = "rows"
 	}
-	return fmt.Sprintf("[%d][%d], this rank's columns of the weights, transposed%s", p.N, p.K, interleaved(p, "rows"))
+	if p.B == "kn" {
+		return fmt.Sprintf("[%s][%d], this rank's %s of the weights%s", depth(p), p.N, part, interleaved(p, "columns"))
+	}
+	return fmt.Sprintf("[%d][%s], this rank's %s of the weights, transposed%s", p.N, depth(p), part, interleaved(p, "rows"))
 }
 
 func interleaved(p *plan.Plan, what string) string {
@@ -56,6 +79,9 @@ func packageComment(p *plan.Plan) string {
 	if p.M.Dynamic {
 		m = ", M: m"
 	}
+	if p.KDynamic {
+		m += ", K: k"
+	}
 	if p.Shard.Dynamic {
 		m += ", Rows: rows"
 	}
@@ -63,17 +89,39 @@ func packageComment(p *plan.Plan) string {
 	if p.Epilogue.Bias {
 		bias = "Bias: bias, "
 	}
+	if p.Epilogue.Residual {
+		bias += "Residual: residual, "
+	}
+	doing := "gathering and multiplying"
+	if p.Reduces() {
+		doing = "multiplying and adding up over the ranks"
+	}
 	return fmt.Sprintf(`Package %s launches a kernel that computes
 
 	%s
 
-on each of %d ranks (%d node(s) of %d GPU(s)), %s, with float32 accumulation, gathering and multiplying at the same time.
+on each of %d ranks (%d node(s) of %d GPU(s)), %s, with float32 accumulation, %s at the same time.
 
 	world, err := mkrt.Join(ctx, config, %s.Kernel)
 	kernel, err := %s.Open(world)
 	err = kernel.Launch(%s.Args{A: a, B: b, %sC: c%s})
-	err = world.Sync(0)`,
-		p.Name, p.Formula(p.CCols(), p.N, p.K), p.World, p.Nodes, p.GPUsPerNode, p.Types(), p.Name, p.Name, p.Name, bias, m)
+	err = world.Sync(0)%s`,
+		p.Name, p.Formula(p.CCols(), p.N, p.K), p.World, p.Nodes, p.GPUsPerNode, p.Types(), doing, p.Name, p.Name, p.Name, bias, m, starting(p))
+}
+
+// starting tells how to start a program on several nodes.
+func starting(p *plan.Plan) string {
+	if p.Nodes == 1 {
+		return ""
+	}
+	return fmt.Sprintf(`
+
+Rank r runs on node r / %d. mkrt.FromEnv finds its place, with the same MKGEN_SECRET on all nodes, under each of
+
+	torchrun --no-python --nnodes=%d --nproc-per-node=%d --master-addr=HOST --node-rank=NODE program
+	srun --nodes=%d --ntasks-per-node=%d --distribution=block program
+	mpirun -n %d --map-by ppr:%d:node -x MASTER_ADDR=HOST -x MKGEN_SECRET program`,
+		p.GPUsPerNode, p.Nodes, p.GPUsPerNode, p.Nodes, p.GPUsPerNode, p.World, p.GPUsPerNode)
 }
 
 func argsComment(p *plan.Plan) string {

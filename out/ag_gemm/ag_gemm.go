@@ -28,8 +28,8 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, ag_gemm** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, ag_gemm**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, ag_gemm* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
-                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+static int call_launch(void* f, ag_gemm* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb, int64_t ldc,
+                       int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
   ag_gemm_args args = {(void*)a, (void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(ag_gemm*, const ag_gemm_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
@@ -38,7 +38,7 @@ static void call_close(void* f, ag_gemm* kernel) { ((void (*)(ag_gemm*))f)(kerne
 import "C"
 
 // Kernel is what a world must provide for ag_gemm; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x335f616a08d9fb34, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0xe5da8ff9b2e49232}
+var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x039af349b9d100a1, HeapBytes: 201344000, World: 4, Nodes: 1, RuntimeHash: 0xbead150a37334193}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_ABI 0x335f616a08d9fb34ull /* hash of the plan and of the runtime; equal on all ranks */
-#define AG_GEMM_HEAP_BYTES 201343488ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define AG_GEMM_ABI 0x039af349b9d100a1ull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_HEAP_BYTES 201344000ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_WORLD 4
 #define AG_GEMM_NODES 1
+#define AG_GEMM_BACKEND 0 /* mk_backend */
+#define AG_GEMM_LANES 0 /* of inter_send */
+#define AG_GEMM_INBOX_WORDS 0
 #define AG_GEMM_M_MAX 8192
 #define AG_GEMM_MAX_ROWS 0 /* m is split evenly */
 #define AG_GEMM_N 2048
@@ -32,6 +35,9 @@
 #define AG_GEMM_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define AG_GEMM_DTYPE "bf16" /* of A and B */
 #define AG_GEMM_OUT "bf16" /* of C */
+#define AG_GEMM_ALL_ROWS 1 /* of C are on every rank */
+#define AG_GEMM_PARTIAL "" /* no sums are added up */
+#define AG_GEMM_ORDERED 1 /* the same bits at every launch */
 
 #ifdef __cplusplus
 extern "C" {

@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for ag_gemm; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x335f616a08d9fb34, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0xe5da8ff9b2e49232}
+var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x039af349b9d100a1, HeapBytes: 201344000, World: 4, Nodes: 1, RuntimeHash: 0xbead150a37334193}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -10,7 +10,7 @@
 
 namespace ag_gemm_w1_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xe5da8ff9b2e49232ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xbead150a37334193ull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 1;
 constexpr int kMaxM = 8192, kN = 8192, kK = 8192;
@@ -23,19 +23,21 @@ constexpr int kGroup = mk::ceil_div(kCompute / kTileColumns > 16 ? kCompute / kT
 static_assert(kTileM == 64 * kConsumers, "a consumer warpgroup multiplies 64 rows");
 static_assert(kTileColumns == mk::ceil_div(kN, kTileN), "tiles cover N");
 static_assert(kN % 8 == 0 && kK % 8 == 0, "TMA needs rows of a multiple of 16 bytes");
-static_assert(sizeof(mk::Control) <= 512, "the control block has its part of the heap");
+static_assert(sizeof(mk::Control) <= 1024, "the control block has its part of the heap");
 
 using ATile = mk::Tile<mk::bf16, kTileM, kTileK>;
 using BTile = mk::Tile<mk::bf16, kTileN, kTileK>;
 using CTile = mk::Tile<mk::bf16, 64, 64>;
 using Shards = mk::EvenShards<kWorld>;
 using Tiles = mk::Tiles<Shards, kTileM, kTileColumns>;
+using World = mk::World<kWorld>;
 
 struct Globals {
-  mk::World<kWorld> world;
+  World world;
   Shards shards;
   mk::Tensor own, b;         // [rows of this rank, K], [N, K]
   mk::Tensor c[kWorld];      // per shard: [its rows, N]
+
 };
 
 struct ComputeShared {
@@ -60,10 +62,9 @@ struct Load {
     while (tiles.next()) {
       const int row = tiles.row * kTileM;
       for (int k = 0; k < kDepth; ++k, ring.next()) {
-        s.empty[ring.stage].wait(ring.parity ^ 1);
-        s.full[ring.stage].expect(ATile::kBytes + BTile::kBytes);
-        mk::load(s.a[ring.stage], g.own, row, k * kTileK, s.full[ring.stage]);
-        mk::load(s.b[ring.stage], g.b, tiles.column * kTileN, k * kTileK, s.full[ring.stage]);
+        mk::Barrier& full = mk::next_stage(s, ring, ATile::kBytes + BTile::kBytes);
+        mk::load(s.a[ring.stage], g.own, row, k * kTileK, full);
+        mk::load(s.b[ring.stage], g.b, tiles.column * kTileN, k * kTileK, full);
       }
     }
   }
@@ -77,32 +78,14 @@ struct Multiply {
     mk::Acc<kTileN> acc;
     Tiles tiles(g.shards, g.world.rank, kGroup, at.cta, at.ctas);
     while (tiles.next()) {
-      for (int k = 0; k < kDepth; ++k, ring.next()) {
-        s.full[ring.stage].wait(ring.parity);
-        mk::mma(acc, s.a[ring.stage], at.unit, s.b[ring.stage], k == 0);
-        mk::mma_commit();
-        if (k > 0) {
-          mk::mma_wait<1>();
-          if (mk::elected()) s.empty[ring.previous()].arrive();
-        }
-      }
-      mk::mma_wait<0>();
-      if (mk::elected()) s.empty[ring.previous()].arrive();
+      mk::multiply(acc, s, ring, kDepth, at.unit);
       put(g, s.c[at.unit], staging, acc, tiles, at.unit);
     }
     if (mk::elected()) mk::store_wait_complete<0>();
   }
+  // The epilogue, then C.
   MK_ROLE void put(const Globals& g, CTile (&c)[kStaging], mk::Ring<kStaging>& staging, const mk::Acc<kTileN>& acc, const Tiles& tiles, int unit) {
-    MK_UNROLL
-    for (int column = 0; column < kTileN; column += CTile::kColumns, staging.next()) {
-      CTile& tile = c[staging.stage];
-      if (mk::elected()) mk::store_wait_read<kStaging - 1>();
-      mk::warpgroup_sync(unit);
-      mk::to_tile(tile, acc, column);
-      mk::fence_async_shared();
-      mk::warpgroup_sync(unit);
-      if (mk::elected()) mk::store(g.c[tiles.shard], tile, tiles.row * kTileM + unit * 64, tiles.column * kTileN + column);
-    }
+    mk::put(mk::Spot{g.c[tiles.shard], tiles.row * kTileM + unit * 64, tiles.column * kTileN}, c, staging, acc, unit);
   }
 };
 
@@ -168,7 +151,7 @@ int ag_gemm_w1_open(const mk_view* view, ag_gemm_w1** kernel, char* text, size_t
   made->device = view->device;
   made->health = view->health;
   Globals& g = made->globals;
-  g.world = mk::world_of<kWorld>(*view);
+  g.world = mk::world_of<World>(*view);
   *kernel = made.release();
   return MK_OK;
 }

@@ -28,8 +28,8 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, ag_gemm_w1** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, ag_gemm_w1**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, ag_gemm_w1* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
-                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+static int call_launch(void* f, ag_gemm_w1* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb, int64_t ldc,
+                       int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
   ag_gemm_w1_args args = {(void*)a, (void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(ag_gemm_w1*, const ag_gemm_w1_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
@@ -38,7 +38,7 @@ static void call_close(void* f, ag_gemm_w1* kernel) { ((void (*)(ag_gemm_w1*))f)
 import "C"
 
 // Kernel is what a world must provide for ag_gemm_w1; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm_w1", ABI: 0xefab8d6abccbc21f, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0xe5da8ff9b2e49232}
+var Kernel = mkrt.Kernel{Name: "ag_gemm_w1", ABI: 0x859f9eb6794302fb, HeapBytes: 1024, World: 1, Nodes: 1, RuntimeHash: 0xbead150a37334193}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_W1_ABI 0xefab8d6abccbc21full /* hash of the plan and of the runtime; equal on all ranks */
-#define AG_GEMM_W1_HEAP_BYTES 512ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define AG_GEMM_W1_ABI 0x859f9eb6794302fbull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_W1_HEAP_BYTES 1024ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_W1_WORLD 1
 #define AG_GEMM_W1_NODES 1
+#define AG_GEMM_W1_BACKEND 0 /* mk_backend */
+#define AG_GEMM_W1_LANES 0 /* of inter_send */
+#define AG_GEMM_W1_INBOX_WORDS 0
 #define AG_GEMM_W1_M_MAX 8192 /* and no other */
 #define AG_GEMM_W1_MAX_ROWS 0 /* m is split evenly */
 #define AG_GEMM_W1_N 8192
@@ -32,6 +35,9 @@
 #define AG_GEMM_W1_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define AG_GEMM_W1_DTYPE "bf16" /* of A and B */
 #define AG_GEMM_W1_OUT "bf16" /* of C */
+#define AG_GEMM_W1_ALL_ROWS 1 /* of C are on every rank */
+#define AG_GEMM_W1_PARTIAL "" /* no sums are added up */
+#define AG_GEMM_W1_ORDERED 1 /* the same bits at every launch */
 
 #ifdef __cplusplus
 extern "C" {

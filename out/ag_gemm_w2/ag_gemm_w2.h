@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_W2_ABI 0x9cdf3babdcdcc3a6ull /* hash of the plan and of the runtime; equal on all ranks */
-#define AG_GEMM_W2_HEAP_BYTES 134234624ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define AG_GEMM_W2_ABI 0xfa4349bcb8dfe819ull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_W2_HEAP_BYTES 134235136ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_W2_WORLD 2
 #define AG_GEMM_W2_NODES 1
+#define AG_GEMM_W2_BACKEND 0 /* mk_backend */
+#define AG_GEMM_W2_LANES 0 /* of inter_send */
+#define AG_GEMM_W2_INBOX_WORDS 0
 #define AG_GEMM_W2_M_MAX 8192
 #define AG_GEMM_W2_MAX_ROWS 0 /* m is split evenly */
 #define AG_GEMM_W2_N 4096
@@ -32,6 +35,9 @@
 #define AG_GEMM_W2_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define AG_GEMM_W2_DTYPE "bf16" /* of A and B */
 #define AG_GEMM_W2_OUT "bf16" /* of C */
+#define AG_GEMM_W2_ALL_ROWS 1 /* of C are on every rank */
+#define AG_GEMM_W2_PARTIAL "" /* no sums are added up */
+#define AG_GEMM_W2_ORDERED 1 /* the same bits at every launch */
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,20 +11,19 @@
 
 namespace demo_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xe5da8ff9b2e49232ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xbead150a37334193ull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 4;
 constexpr int kMaxM = 600, kN = 200, kK = 328;
 constexpr int kTileM = 64, kTileN = 64, kTileK = 64, kStages = 3, kConsumers = 1, kStaging = 2;
 constexpr int kTileColumns = 4, kDepth = mk::ceil_div(kK, kTileK);  // tiles across N, steps along K
 constexpr int kChunkRows = 64, kChunkColumns = 128, kChunkTileRows = 1;
-constexpr int kSlabs = 3, kShardChunks = 3;  // chunks across K, down the largest shard
+constexpr int kSlabs = 3, kShardChunks = 3, kChunks = kSlabs * kShardChunks;  // chunks across K, down the largest shard, of it
 constexpr int kPieceRows = 32, kPieceColumns = 128;
 constexpr int kPieces = 2, kRun = 2;  // pieces of a chunk, and of it moved by one lane in a row
 constexpr int kCommWarps = 1, kCommDepth = 2;
-constexpr int64_t kCapacity = 192;  // rows kept for each peer's shard, of at most 150
-constexpr int64_t kArrivalsOffset = 512, kWrittenOffset = 768;
-constexpr int64_t kGatherOffset[2] = {1024, 378880};
+constexpr int64_t kArrivalsOffset = 1024, kWrittenOffset = 1280;
+MK_BOTH constexpr int64_t gather_offset(uint32_t parity) { return parity == 0 ? 1536 : 443904; }
 constexpr int kCompute = 4;
 // Rows of tiles that advance together: what one wave covers, and at least the 16 that read the least for 128 x 256 tiles.
 constexpr int kGroup = mk::ceil_div(kCompute / kTileColumns > 16 ? kCompute / kTileColumns : 16, kChunkTileRows) * kChunkTileRows;
@@ -32,32 +31,53 @@ constexpr int kGroup = mk::ceil_div(kCompute / kTileColumns > 16 ? kCompute / kT
 static_assert(kTileM == 64 * kConsumers, "a consumer warpgroup multiplies 64 rows");
 static_assert(kTileColumns == mk::ceil_div(kN, kTileN), "tiles cover N");
 static_assert(kN % 8 == 0 && kK % 8 == 0, "TMA needs rows of a multiple of 16 bytes");
-static_assert(sizeof(mk::Control) <= 512, "the control block has its part of the heap");
+static_assert(sizeof(mk::Control) <= 1024, "the control block has its part of the heap");
 static_assert(kChunkRows == kTileM * kChunkTileRows, "a chunk is whole tiles high");
 static_assert(kChunkColumns % kTileK == 0, "a chunk is whole pipeline steps wide");
 static_assert(kSlabs == mk::ceil_div(kK, kChunkColumns), "chunks cover K");
 static_assert(kChunkRows % kPieceRows == 0 && kChunkColumns % kPieceColumns == 0, "a chunk is whole pieces");
 static_assert(kPieces == kChunkRows / kPieceRows * (kChunkColumns / kPieceColumns) && kPieces % kRun == 0, "a chunk is whole runs");
-static_assert(kCapacity == int64_t(kShardChunks) * kChunkRows && kCapacity * kWorld >= kMaxM, "the largest shard fits its slot");
-static_assert((kWorld - 1) * kCapacity <= 0x7fffffff, "TMA coordinates are 32 bits");
+static_assert(int64_t(kShardChunks) * kChunkRows * kWorld >= kMaxM, "the largest shard fits its slot");
+static_assert(int64_t(kWorld) * kChunks * kChunkRows <= 0x7fffffff, "TMA coordinates are 32 bits");
 
 using ATile = mk::Tile<mk::bf16, kTileM, kTileK>;
 using BTile = mk::Tile<mk::bf16, kTileN, kTileK>;
 using CTile = mk::Tile<mk::bf16, 64, 64>;
 using Shards = mk::EvenShards<kWorld>;
 using Tiles = mk::Tiles<Shards, kTileM, kTileColumns>;
+using World = mk::World<kWorld>;
+using Waiter = mk::Waiter<World>;
 using PieceTile = mk::Tile<mk::bf16, kPieceRows, kPieceColumns, mk::Layout::kLinear>;
 
 struct Globals {
-  mk::World<kWorld> world;
+  World world;
   Shards shards;
   mk::Tensor own, b;         // [rows of this rank, K], [N, K]
   mk::Tensor c[kWorld];      // per shard: [its rows, N]
-  mk::Tensor gathered[2];    // by epoch parity: [(world - 1) * capacity, K], slot s - 1 holds the shard of rank + s
+
+  // By epoch parity: the peers' shards by the step at which they are wanted, from 1, chunk after chunk (chunk_at).
+  mk::Tensor gathered[2];
   mk::Tensor pieces;         // the own shard, read by intra_comm
-  mk::Tensor peer[kWorld][2];// the peers' gather buffers, written by intra_comm
-  uint32_t* arrivals[kWorld];// of every rank, [world][chunk rows][slabs]: the launch whose chunk has arrived
-  uint32_t* written;         // of this rank, the same shape by peer: pieces written so far, over all launches
+  mk::Tensor peer[World::kLocal][2];  // the gather buffers of this node, written by intra_comm
+  uint32_t* arrivals[World::kLocal];  // of each rank of this node, [step][chunk]: the launch whose chunk has arrived
+  uint32_t* written;         // of this rank, [step][chunk] of the receiver: pieces written so far, over all launches
+};
+
+// Chunks lie in the order in which they are sent as far as that is the same for all M: slab by slab, down the shard.
+MK_DEVICE int chunk_at(int row, int slab) { return slab * kShardChunks + row; }
+// The row of a gather buffer or outbox where a chunk begins.
+MK_DEVICE int chunk_begin(int step, int chunk) { return (step * kChunks + chunk) * kChunkRows; }
+MK_DEVICE int chunks_of(const Shards& shards, int rank) { return mk::ceil_div(shards.rows(rank), kChunkRows) * kSlabs; }
+
+// The n-th chunk of a shard, in the order in which it is sent and wanted.
+struct Chunk {
+  int row, slab, index;
+  MK_DEVICE Chunk(const Shards& shards, int rank, int n) {
+    const mk::Grouped at(n, mk::ceil_div(shards.rows(rank), kChunkRows), kSlabs, kGroup / kChunkTileRows);
+    row = at.row;
+    slab = at.line;
+    index = chunk_at(row, slab);
+  }
 };
 
 // Pieces on their way through shared memory, a ring for each lane of intra_comm.
@@ -90,23 +110,25 @@ static_assert(mk::kDeviceKind == MK_DEVICE_HOST || sizeof(ComputeShared) == 8294
 struct Load {
   MK_ROLE void run(const Globals& g, ComputeShared& s, mk::Where at) {
     const uint32_t epoch = mk::this_epoch(g.world.own());
-    mk::Waiter<kWorld> waiter(g.world, mk::Role::kCompute, at.cta, epoch);
+    Waiter waiter(g.world, mk::Role::kCompute, at.cta, epoch);
     mk::Ring<kStages> ring;
     Tiles tiles(g.shards, g.world.rank, kGroup, at.cta, at.ctas);
     while (tiles.next()) {
       const bool own = tiles.step == 0;
       const mk::Tensor& a = own ? g.own : g.gathered[epoch & 1];
-      const int row = tiles.row * kTileM + (own ? 0 : int(kCapacity) * (tiles.step - 1));
+      int row = tiles.row * kTileM, column = 0;
       for (int k = 0; k < kDepth; ++k, ring.next()) {
         if (!own && k % (kChunkColumns / kTileK) == 0) {
-          const int chunk = tiles.row / kChunkTileRows, slab = k / (kChunkColumns / kTileK);
-          waiter.at_least(g.arrivals[g.world.rank] + (tiles.shard * kShardChunks + chunk) * kSlabs + slab, epoch,
-                          {mk::Wanted::kChunk, tiles.shard, chunk, slab, tiles.row, tiles.column});
+          const int chunk_row = tiles.row / kChunkTileRows, slab = k / (kChunkColumns / kTileK), chunk = chunk_at(chunk_row, slab);
+          waiter.at_least(g.arrivals[g.world.index()] + tiles.step * kChunks + chunk, epoch,
+                          {mk::Wanted::kChunk, tiles.shard, chunk_row, slab, tiles.row, tiles.column});
+          row = chunk_begin(tiles.step - 1, chunk) + tiles.row % kChunkTileRows * kTileM;
+          column = 0;
         }
-        s.empty[ring.stage].wait(ring.parity ^ 1);
-        s.full[ring.stage].expect(ATile::kBytes + BTile::kBytes);
-        mk::load(s.a[ring.stage], a, row, k * kTileK, s.full[ring.stage]);
-        mk::load(s.b[ring.stage], g.b, tiles.column * kTileN, k * kTileK, s.full[ring.stage]);
+        mk::Barrier& full = mk::next_stage(s, ring, ATile::kBytes + BTile::kBytes);
+        mk::load(s.a[ring.stage], a, row, column, full);
+        column += kTileK;
+        mk::load(s.b[ring.stage], g.b, tiles.column * kTileN, k * kTileK, full);
       }
     }
   }
@@ -120,50 +142,45 @@ struct Multiply {
     mk::Acc<kTileN> acc;
     Tiles tiles(g.shards, g.world.rank, kGroup, at.cta, at.ctas);
     while (tiles.next()) {
-      for (int k = 0; k < kDepth; ++k, ring.next()) {
-        s.full[ring.stage].wait(ring.parity);
-        mk::mma(acc, s.a[ring.stage], at.unit, s.b[ring.stage], k == 0);
-        mk::mma_commit();
-        if (k > 0) {
-          mk::mma_wait<1>();
-          if (mk::elected()) s.empty[ring.previous()].arrive();
-        }
-      }
-      mk::mma_wait<0>();
-      if (mk::elected()) s.empty[ring.previous()].arrive();
+      mk::multiply(acc, s, ring, kDepth, at.unit);
       put(g, s.c[at.unit], staging, acc, tiles, at.unit);
     }
     if (mk::elected()) mk::store_wait_complete<0>();
   }
+  // The epilogue, then C.
   MK_ROLE void put(const Globals& g, CTile (&c)[kStaging], mk::Ring<kStaging>& staging, const mk::Acc<kTileN>& acc, const Tiles& tiles, int unit) {
-    MK_UNROLL
-    for (int column = 0; column < kTileN; column += CTile::kColumns, staging.next()) {
-      CTile& tile = c[staging.stage];
-      if (mk::elected()) mk::store_wait_read<kStaging - 1>();
-      mk::warpgroup_sync(unit);
-      mk::to_tile(tile, acc, column);
-      mk::fence_async_shared();
-      mk::warpgroup_sync(unit);
-      if (mk::elected()) mk::store(g.c[tiles.shard], tile, tiles.row * kTileM + unit * 64, tiles.column * kTileN + column);
-    }
+    mk::put(mk::Spot{g.c[tiles.shard], tiles.row * kTileM + unit * 64, tiles.column * kTileN}, c, staging, acc, unit);
   }
 };
 
-// Where a piece lies in the own shard, and who wants it. Runs are counted in the order in which they are pushed.
+// One piece on its way: from where it lies to the peer that wants its chunk at a step. Runs are counted in the order in
+// which they are pushed: to the peers in turn.
 struct Parcel {
-  int step, peer, chunk, row, column;
+  int step, peer, owner, chunk;
+  int row, column;  // in the shard
+  int begin;        // row and column inside the chunk
+  int across;
   MK_DEVICE Parcel(const Globals& g, int run, int piece) {
-    const int chunk_rows = mk::ceil_div(g.shards.rows(g.world.rank), kChunkRows), chunks = chunk_rows * kSlabs;
-    const int whole = run / (kPieces / kRun), inside = run % (kPieces / kRun) * kRun + piece;
+    constexpr int kRuns = kPieces / kRun;
+    int whole = run / kRuns;
+    owner = g.world.rank;
+    const int chunks = chunks_of(g.shards, owner);
     step = whole / chunks + 1;
-    peer = g.world.before(step);  // that wants this rank's shard at its step
-    const mk::Grouped at(whole % chunks, chunk_rows, kSlabs, kGroup / kChunkTileRows);
-    chunk = at.row * kSlabs + at.line;
-    constexpr int across = kChunkColumns / kPieceColumns;
-    row = at.row * kChunkRows + inside / across * kPieceRows;
-    column = at.line * kChunkColumns + inside % across * kPieceColumns;
+    const int n = whole % chunks;
+    peer = g.world.before(step);
+    const Chunk at(g.shards, owner, n);
+    chunk = at.index;
+    const int inside = run % kRuns * kRun + piece;
+    constexpr int kAcross = kChunkColumns / kPieceColumns;
+    begin = inside / kAcross * kPieceRows;
+    across = inside % kAcross * kPieceColumns;
+    row = at.row * kChunkRows + begin;
+    column = at.slab * kChunkColumns + across;
   }
-  MK_DEVICE bool empty(const Globals& g) const { return row >= g.shards.rows(g.world.rank) || column >= kK; }
+  MK_DEVICE bool empty(const Globals& g) const { return row >= g.shards.rows(owner) || column >= kK; }
+  MK_DEVICE static int runs(const Globals& g) {
+    return (kWorld - 1) * chunks_of(g.shards, g.world.rank) * (kPieces / kRun);
+  }
 };
 
 // The runs of one lane, piece by piece.
@@ -179,33 +196,15 @@ struct Push {
   MK_ROLE void run(const Globals& g, ComputeShared& s, mk::Where at) {
     Push lane(g, s.comm, at);
     const bool first = at.cta == 0 && at.unit == 0;
-    if (first) lane.enter();
+    if (first) mk::enter(g.world, lane.epoch, g.shards.tag());
     lane.push(Cursor{at.unit * at.ctas + at.cta}, at.ctas * kCommWarps);
-    if (first) lane.meet();
+    if (first) mk::meet<Shards>(g.world, lane.waiter, lane.epoch, g.shards.tag());
   }
 
  private:
   MK_DEVICE Push(const Globals& globals, CommRing& ring, mk::Where at)
       : g(globals), piece(ring.piece[at.unit]), arrived(ring.arrived[at.unit]), epoch(mk::this_epoch(g.world.own())),
-        waiter(g.world, mk::Role::kIntraComm, at.cta, epoch) {}
-
-  // Tells every peer that this rank has come to this launch, so is done with the one before.
-  MK_DEVICE void enter() {
-    for (int step = 1; step < kWorld; ++step)
-      mk::signal(g.world.control[g.world.after(step)]->entered + g.world.rank, mk::entered_word(epoch, g.shards.tag()));
-  }
-
-  // Every peer has come to this launch too, and with the same rows. A peer seen in a later launch has met this rank.
-  MK_DEVICE void meet() {
-    const uint64_t want = mk::entered_word(epoch, g.shards.tag());
-    for (int step = 1; step < kWorld; ++step) {
-      const int peer = g.world.after(step);
-      const uint64_t* entered = g.world.own().entered + peer;
-      if (!waiter.at_least(entered, want, {mk::Wanted::kEntered, peer})) return;
-      const uint64_t seen = mk::load_acquire(entered);
-      if (seen >> 32 == want >> 32 && seen != want) return waiter.give_up({Shards::kAgreement, peer}, uint32_t(want), uint32_t(seen));
-    }
-  }
+        waiter(g.world, mk::Role::kIntraComm, at.cta, epoch), runs(Parcel::runs(g)) {}
 
   MK_DEVICE void push(Cursor ahead, int lanes) {
     int due = -1;  // run that is stored and not yet counted
@@ -217,7 +216,7 @@ struct Push {
       const bool empty = parcel.empty(g);
       if (!empty) {
         arrived[out.stage].wait(out.parity);
-        mk::store(g.peer[parcel.peer][epoch & 1], piece[out.stage], int(kCapacity) * (parcel.step - 1) + parcel.row, parcel.column);
+        mk::store(g.peer[World::index_of(parcel.peer)][epoch & 1], piece[out.stage], chunk_begin(parcel.step - 1, parcel.chunk) + parcel.begin, parcel.across);
         out.next();
       }
       if (now.piece > 0) continue;
@@ -229,14 +228,11 @@ struct Push {
     mk::store_wait_complete<0>();
     if (due >= 0) count(due);
   }
-
   // Starts loading a piece; false when none is left, or none may be sent any more.
   MK_DEVICE bool fetch(Cursor at) {
-    const int chunks = mk::ceil_div(g.shards.rows(g.world.rank), kChunkRows) * kSlabs;
-    if (at.run >= (kWorld - 1) * chunks * (kPieces / kRun)) return false;
+    if (at.run >= runs) return false;
     const Parcel parcel(g, at.run, at.piece);
-    if (credit < parcel.step && !has_credit(parcel.peer)) return false;
-    credit = parcel.step;
+    if (!has_credit(parcel)) return false;
     if (parcel.empty(g)) return true;
     mk::store_wait_read<kCommDepth - 2>();
     arrived[in.stage].expect(PieceTile::kBytes);
@@ -246,25 +242,32 @@ struct Push {
   }
 
   // The peer has entered the launch before this one, so has read what the launch before that left in this buffer.
-  MK_DEVICE bool has_credit(int peer) {
-    return waiter.at_least(g.world.own().entered + peer, mk::entered_word(epoch - 1, 0), {mk::Wanted::kEntered, peer});
+  MK_DEVICE bool has_credit(const Parcel& parcel) {
+    const uint32_t buffer = 1u << parcel.step;
+    if ((credits & buffer) == 0) {
+      if (!waiter.at_least(g.world.own().entered + parcel.peer, mk::entered_word(epoch - 1, 0), {mk::Wanted::kEntered, parcel.peer})) return false;
+      credits |= buffer;
+    }
+    return true;
   }
 
   // Counts a run that is written; the one that completes its chunk announces it.
   MK_DEVICE void count(int run) {
     const Parcel parcel(g, run, 0);
-    const uint32_t before = mk::add_device(g.written + parcel.peer * (kShardChunks * kSlabs) + parcel.chunk, uint32_t(kRun));
+    const int flag = parcel.step * kChunks + parcel.chunk;
+    const uint32_t before = mk::add_device(g.written + flag, uint32_t(kRun));
     if ((before + kRun) % kPieces != 0) return;
-    mk::signal(g.arrivals[parcel.peer] + g.world.rank * (kShardChunks * kSlabs) + parcel.chunk, epoch);
+    mk::signal(g.arrivals[World::index_of(parcel.peer)] + flag, epoch);
   }
 
   const Globals& g;
   PieceTile (&piece)[kCommDepth];
   mk::Barrier (&arrived)[kCommDepth];
   const uint32_t epoch;
-  mk::Waiter<kWorld> waiter;
+  Waiter waiter;
+  const int runs;  // of all lanes
   mk::Ring<kCommDepth> in, out;
-  int credit = 0;  // steps whose peer has freed its gather buffer
+  uint32_t credits = 0;  // bit by step: that buffer is free
 };
 
 using Grid = mk::Grid<256, 255,
@@ -330,16 +333,19 @@ int demo_open(const mk_view* view, demo** kernel, char* text, size_t length) {
   made->device = view->device;
   made->health = view->health;
   Globals& g = made->globals;
-  g.world = mk::world_of<kWorld>(*view);
-  for (int i = 0; i < kWorld; ++i) {
-    uint8_t* heap = static_cast<uint8_t*>(view->heap[i]);
+  g.world = mk::world_of<World>(*view);
+  constexpr int kNode = World::kLocal;
+  for (int i = 0; i < kNode; ++i) {
+    uint8_t* heap = static_cast<uint8_t*>(view->heap[view->rank / kNode * kNode + i]);
+    const bool own = i == g.world.index();
     g.arrivals[i] = reinterpret_cast<uint32_t*>(heap + kArrivalsOffset);
-    if (i == view->rank) g.written = reinterpret_cast<uint32_t*>(heap + kWrittenOffset);
-    for (int parity = 0; parity < 2; ++parity) {
-      const void* gathered = heap + kGatherOffset[parity];
-      bool made_view = mk::make_view<PieceTile>(g.peer[i][parity], gathered, (kWorld - 1) * kCapacity, kK, kK);
-      if (i == view->rank) made_view = made_view && mk::make_view<ATile>(g.gathered[parity], gathered, (kWorld - 1) * kCapacity, kK, kK);
-      if (!made_view) return error.fail(MK_ESYSTEM, "%s: no tensor map for the gather buffer of rank %d", kNeeds.name, i);
+    if (own) g.written = reinterpret_cast<uint32_t*>(heap + kWrittenOffset);
+    for (uint32_t parity = 0; parity < 2; ++parity) {
+      const void* gathered = heap + gather_offset(parity);
+      constexpr int64_t kRows = int64_t(kWorld - 1) * kChunks * kChunkRows;
+      bool made_view = mk::make_view<PieceTile>(g.peer[i][parity], gathered, kRows, kChunkColumns, kChunkColumns);
+      if (own) made_view = made_view && mk::make_view<ATile>(g.gathered[parity], gathered, kRows, kChunkColumns, kChunkColumns);
+      if (!made_view) return error.fail(MK_ESYSTEM, "%s: no tensor map for the gather buffer of rank %d", kNeeds.name, view->rank / kNode * kNode + i);
     }
   }
   *kernel = made.release();

@@ -28,8 +28,8 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, demo** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, demo**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, demo* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
-                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+static int call_launch(void* f, demo* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb, int64_t ldc,
+                       int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
   demo_args args = {(void*)a, (void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(demo*, const demo_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
@@ -38,7 +38,7 @@ static void call_close(void* f, demo* kernel) { ((void (*)(demo*))f)(kernel); }
 import "C"
 
 // Kernel is what a world must provide for demo; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "demo", ABI: 0x11ca04b0560178b9, HeapBytes: 756736, World: 4, Nodes: 1, RuntimeHash: 0xe5da8ff9b2e49232}
+var Kernel = mkrt.Kernel{Name: "demo", ABI: 0xac45f7d4dd087b04, HeapBytes: 886272, World: 4, Nodes: 1, RuntimeHash: 0xbead150a37334193}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DEMO_ABI 0x11ca04b0560178b9ull /* hash of the plan and of the runtime; equal on all ranks */
-#define DEMO_HEAP_BYTES 756736ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define DEMO_ABI 0xac45f7d4dd087b04ull /* hash of the plan and of the runtime; equal on all ranks */
+#define DEMO_HEAP_BYTES 886272ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define DEMO_WORLD 4
 #define DEMO_NODES 1
+#define DEMO_BACKEND 0 /* mk_backend */
+#define DEMO_LANES 0 /* of inter_send */
+#define DEMO_INBOX_WORDS 0
 #define DEMO_M_MAX 600
 #define DEMO_MAX_ROWS 0 /* m is split evenly */
 #define DEMO_N 200
@@ -32,6 +35,9 @@
 #define DEMO_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define DEMO_DTYPE "bf16" /* of A and B */
 #define DEMO_OUT "bf16" /* of C */
+#define DEMO_ALL_ROWS 1 /* of C are on every rank */
+#define DEMO_PARTIAL "" /* no sums are added up */
+#define DEMO_ORDERED 1 /* the same bits at every launch */
 
 #ifdef __cplusplus
 extern "C" {

@@ -46,10 +46,13 @@ void check_peer(const Blob& own, const Blob& peer) {
        [](const Blob& b) { return say("has runtime 0x%016lx", b.runtime); });
   same(own, peer, "", "give every rank the same world size",
        [](const Blob& b) { return say("was opened with world = %d", b.world); });
-  if (std::strncmp(own.boot, peer.boot, sizeof own.boot))
-    fail(MK_EUNAVAILABLE, "nodes > 1 is not supported yet: " + both(own, peer, [](const Blob& b) {
-                            return say("is on host %.64s", b.host);
-                          }) + ": start all ranks on one machine");
+  const int nodes = own.kernels[0].nodes;
+  const auto host = [](const Blob& b) { return say("is on host %.64s", b.host); };
+  if (!same_machine(own, peer) && (node_of(own) == node_of(peer) || own.kernels[0].backend == MK_BACKEND_SHM))
+    fail(MK_EUNAVAILABLE, both(own, peer, host) + (node_of(own) == node_of(peer)
+             ? say(": these kernels are for %d node%s of %d ranks; start ranks %d to %d on one machine, or set [topology] in the spec",
+                   nodes, nodes == 1 ? "" : "s", own.world / nodes, node_of(own) * (own.world / nodes), (node_of(own) + 1) * (own.world / nodes) - 1)
+             : std::string(": INTERNODE_BACKEND_SHM joins nodes on one machine; choose another [backend] macro")));
   same(own, peer, "device kinds differ: ", "open all ranks for one target", [](const Blob& b) {
     return std::string(b.device_kind == MK_DEVICE_CUDA ? "runs on CUDA" : "runs on the host");
   });
@@ -61,6 +64,10 @@ void check_peer(const Blob& own, const Blob& peer) {
     same(own, peer, kernel, kSameLibrary, [i](const Blob& b) { return say("has plan 0x%016lx", b.kernels[i].abi); });
     same(own, peer, kernel, kSameLibrary,
          [i](const Blob& b) { return say("needs %lu bytes of heap", b.kernels[i].heap_bytes); });
+    same(own, peer, kernel, kSameLibrary, [i](const Blob& b) {
+      const mk_kernel_need& k = b.kernels[i];
+      return say("is for %d nodes, backend %d, %d lanes, %u inbox words", k.nodes, k.backend, k.lanes, k.inbox_words);
+    });
   }
   same(own, peer, "", "their devices allocate in different units; use devices of one kind",
        [](const Blob& b) { return say("has a heap of %lu bytes", b.heap_bytes); });
@@ -76,9 +83,9 @@ void sign(Blob& blob) {
   std::snprintf(blob.boot, sizeof blob.boot, "%s", boot.empty() ? blob.host : boot.c_str());
 }
 
-bool same_process(const Blob& a, const Blob& b) {
-  return a.pid == b.pid && a.start == b.start && !std::strncmp(a.boot, b.boot, sizeof a.boot);
-}
+bool same_machine(const Blob& a, const Blob& b) { return !std::strncmp(a.boot, b.boot, sizeof a.boot); }
+bool same_process(const Blob& a, const Blob& b) { return a.pid == b.pid && a.start == b.start && same_machine(a, b); }
+int node_of(const Blob& blob) { return blob.rank / (blob.world / blob.kernels[0].nodes); }
 
 void check_blobs(const Blob& own, const std::vector<Blob>& all) {
   for (size_t i = 0; i < all.size(); ++i) {

@@ -8,6 +8,9 @@
 
 #include "device.h"
 #include "mk/abi.h"
+#include "mk/net.h"
+#include "net/address.h"
+#include "net/card.h"
 
 namespace mk::rt {
 
@@ -29,14 +32,18 @@ struct Blob {
   DeviceId device_id;
   char socket[40];  // abstract unix socket that hands out the heap's descriptor
   Token token;
+  net::Address line;  // of the control connections; zeros on one node
+  net::Card cards[kMaxLanes];
   uint32_t kernel_count;
   mk_kernel_need kernels[kMaxKernels];
 };
-static_assert(std::is_trivially_copyable_v<Blob> && sizeof(Blob) <= 4096);
+static_assert(std::is_trivially_copyable_v<Blob> && sizeof(Blob) <= 8192);
 
 // This process and machine: fills pid, start, host and boot.
 void sign(Blob& blob);
 bool same_process(const Blob& a, const Blob& b);
+bool same_machine(const Blob& a, const Blob& b);
+int node_of(const Blob& blob);
 
 // Throws unless all (one a rank, in rank order) belong together with own.
 void check_blobs(const Blob& own, const std::vector<Blob>& all);

@@ -1,7 +1,9 @@
 // A GPU through the driver API. Copies run on a stream of their own that waits for no kernel, and Control is read and
 // written through a pinned page, so that mk_check and mk_abort work beside a kernel that hangs.
+#include <cctype>
 #include <cstring>
 
+#include "copies_cuda.h"
 #include "device.h"
 #include "heap_cuda.h"
 
@@ -45,6 +47,12 @@ class CudaDevice final : public Device {
     return say("CUDA device %d (%s)", primary_->ordinal(), model);
   }
   DeviceId id() const override { return id_of(primary_->gpu()); }
+  std::string pci() const override {
+    char name[32] = "";
+    must(driver().cuDeviceGetPCIBusId(name, sizeof name, primary_->gpu()), "cuDeviceGetPCIBusId");
+    for (char& c : name) c = char(std::tolower(c));
+    return name;
+  }
 
   // A peer's device that CUDA_VISIBLE_DEVICES hides from this process cannot be asked about; the import then tells.
   bool reaches(const DeviceId& peer) const override {
@@ -94,6 +102,7 @@ class CudaDevice final : public Device {
     std::lock_guard lock(mutex_);
     transfer(to, from, bytes);
   }
+  std::unique_ptr<Copies> copies() override { return cuda_copies(primary_); }
 
   uint32_t* health() const override { return reinterpret_cast<uint32_t*>(page_); }
   uint32_t* health_device() const override { return reinterpret_cast<uint32_t*>(health_device_); }
@@ -108,6 +117,24 @@ class CudaDevice final : public Device {
   void free(void* ptr) override {
     Current current(*primary_);
     must(driver().cuMemFree_v2(Ptr(ptr)), "cuMemFree");
+  }
+  void* pinned(uint64_t bytes, void** device_address) override {
+    Current current(*primary_);
+    const Driver& d = driver();
+    void* at = nullptr;
+    must(d.cuMemHostAlloc(&at, bytes ? bytes : 1, kHostPortable | kHostMapped),
+         say("%lu bytes of pinned host memory", bytes));
+    Ptr mapped = 0;
+    if (Result r = d.cuMemHostGetDevicePointer_v2(&mapped, at, 0)) {
+      d.cuMemFreeHost(at);
+      must(r, "device address of pinned host memory");
+    }
+    *device_address = reinterpret_cast<void*>(mapped);
+    return std::memset(at, 0, bytes);
+  }
+  void pinned_free(void* ptr) override {
+    Current current(*primary_);
+    must(driver().cuMemFreeHost(ptr), "cuMemFreeHost");
   }
 
   void* stream_new() override {

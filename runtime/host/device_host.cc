@@ -13,10 +13,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+class HostCopies final : public Copies {
+ public:
+  void start(void* to, const void* from, uint64_t bytes) override {
+    if (bytes) std::memcpy(to, from, bytes);
+    ++started_;
+  }
+  void words(uint64_t* to, uint32_t count, uint64_t value) override {
+    for (uint32_t i = 0; i < count; ++i) std::atomic_ref(to[i]).store(value, std::memory_order_release);
+    ++started_;
+  }
+  uint64_t started() override { return started_; }
+  uint64_t finished() override { return started_; }
+
+ private:
+  uint64_t started_ = 0;
+};
+
 class HostDevice final : public Device {
  public:
   std::string name() const override { return "the host"; }
   DeviceId id() const override { return {}; }
+  std::string pci() const override { return ""; }
   bool reaches(const DeviceId&) const override { return true; }
 
   std::shared_ptr<Memory> create(uint64_t bytes) override { return std::make_shared<MemfdMemory>(bytes); }
@@ -39,6 +57,7 @@ class HostDevice final : public Device {
   void copy(void* to, const void* from, uint64_t bytes) override {
     if (bytes) std::memcpy(to, from, bytes);
   }
+  std::unique_ptr<Copies> copies() override { return std::make_unique<HostCopies>(); }
 
   uint32_t* health() const override { return &health_; }
   uint32_t* health_device() const override { return &health_; }
@@ -49,6 +68,12 @@ class HostDevice final : public Device {
     return at;
   }
   void free(void* ptr) override { std::free(ptr); }
+  void* pinned(uint64_t bytes, void** device_address) override {
+    void* at = alloc(bytes);
+    std::memset(at, 0, bytes);
+    return *device_address = at;
+  }
+  void pinned_free(void* ptr) override { std::free(ptr); }
   void* stream_new() override { return new char; }
   void stream_sync(void*) override {}
   void stream_free(void* stream) override { delete static_cast<char*>(stream); }

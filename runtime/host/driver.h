@@ -15,8 +15,9 @@ using Context = struct CUctx_st*;
 using Stream = struct CUstream_st*;
 using Event = struct CUevent_st*;
 
-constexpr Result kOutOfMemory = 2;
+constexpr Result kOutOfMemory = 2, kNotReady = 600;
 constexpr int kAttributeVmm = 102, kAttributePosixFd = 103;  // CU_DEVICE_ATTRIBUTE_*_SUPPORTED
+constexpr int kAttributeVmmRdma = 110, kAttributeDmabuf = 124, kRangeDmabuf = 1;
 constexpr int kLocationDevice = 1, kAllocationPinned = 1, kHandlePosixFd = 1, kGranularityMinimum = 0, kReadWrite = 3;
 constexpr unsigned kStreamNonBlocking = 1, kHostPortable = 1, kHostMapped = 2;
 
@@ -49,6 +50,7 @@ struct Uuid {
   X(cuDeviceGet, Gpu*, int)                                                  \
   X(cuDeviceGetCount, int*)                                                  \
   X(cuDeviceGetName, char*, int, Gpu)                                        \
+  X(cuDeviceGetPCIBusId, char*, int, Gpu)                                    \
   X(cuDeviceGetUuid, Uuid*, Gpu)                                             \
   X(cuDeviceGetAttribute, int*, int, Gpu)                                    \
   X(cuDeviceCanAccessPeer, int*, Gpu, Gpu)                                   \
@@ -67,6 +69,7 @@ struct Uuid {
   X(cuMemSetAccess, Ptr, size_t, const AccessDesc*, size_t)                  \
   X(cuMemExportToShareableHandle, void*, Handle, int, unsigned long long)    \
   X(cuMemImportFromShareableHandle, Handle*, void*, int)                     \
+  X(cuMemGetHandleForAddressRange, void*, Ptr, size_t, int, unsigned long long) \
   X(cuMemAlloc_v2, Ptr*, size_t)                                             \
   X(cuMemFree_v2, Ptr)                                                       \
   X(cuMemHostAlloc, void**, size_t, unsigned)                                \
@@ -76,6 +79,8 @@ struct Uuid {
   X(cuMemsetD8Async, Ptr, unsigned char, size_t, Stream)                     \
   X(cuStreamCreate, Stream*, unsigned)                                       \
   X(cuStreamSynchronize, Stream)                                             \
+  X(cuStreamQuery, Stream)                                                   \
+  X(cuStreamWriteValue32_v2, Stream, Ptr, uint32_t, unsigned)                \
   X(cuStreamDestroy_v2, Stream)                                              \
   X(cuEventCreate, Event*, unsigned)                                         \
   X(cuEventRecord, Event, Stream)                                            \

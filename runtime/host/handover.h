@@ -26,10 +26,10 @@ class Event {
 // Serves one descriptor from a thread of its own until every rank in `awaited` has had it, or the end.
 class Offer {
  public:
-  Offer(Fd heap, const Token& token, uint32_t awaited);
+  Offer(Fd heap, const Token& token, uint64_t awaited);
   ~Offer();
   const std::string& socket() const { return name_; }
-  void settled(uint32_t ranks);  // bit mask of ranks that need no descriptor
+  void settled(uint64_t ranks);  // bit mask of ranks that need no descriptor
 
  private:
   void serve() noexcept;
@@ -38,7 +38,7 @@ class Offer {
   Fd heap_, listener_;
   Token token_;
   std::string name_;
-  std::atomic<uint32_t> awaited_;
+  std::atomic<uint64_t> awaited_;
   Event stop_;
   std::thread thread_;
 };

@@ -19,6 +19,7 @@ class Memory {
   uint64_t bytes() const { return bytes_; }
 
   virtual Fd share() const = 0;        // a descriptor from which another process maps the same memory
+  virtual Fd dmabuf() const { return Fd(); }  // for a NIC; none where memory or driver cannot give one
   virtual void allow(int device) = 0;  // lets that device of this process read and write; repeating it is free
 
  protected:

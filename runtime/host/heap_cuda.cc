@@ -5,11 +5,18 @@
 namespace mk::rt::cuda {
 namespace {
 
+bool has(const Primary& p, int attribute) {
+  int value = 0;
+  must(driver().cuDeviceGetAttribute(&value, attribute, p.gpu()), "cuDeviceGetAttribute");
+  return value;
+}
+
 AllocationProp prop_of(const Primary& p) {
   AllocationProp prop{};
   prop.type = kAllocationPinned;
   prop.requested_handle_types = kHandlePosixFd;
   prop.location = {kLocationDevice, p.gpu()};
+  prop.flags.rdma_capable = has(p, kAttributeVmmRdma);
   return prop;
 }
 
@@ -94,6 +101,15 @@ void VmmMemory::allow(int device) {
 Fd VmmMemory::share() const {
   int fd = -1;
   must(driver().cuMemExportToShareableHandle(&fd, handle_, kHandlePosixFd, 0), "export the symmetric heap");
+  return Fd(fd);
+}
+
+Fd VmmMemory::dmabuf() const {
+  Current current(*primary_);
+  int fd = -1;
+  if (!has(*primary_, kAttributeDmabuf) ||
+      driver().cuMemGetHandleForAddressRange(&fd, Ptr(base_), bytes_, kRangeDmabuf, 0) != 0)
+    return Fd();
   return Fd(fd);
 }
 

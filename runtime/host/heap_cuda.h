@@ -15,6 +15,7 @@ class VmmMemory final : public Memory {
   VmmMemory(std::shared_ptr<Primary> reader, const Fd& fd, uint64_t bytes);  // a peer's, for reader's device
   ~VmmMemory() override;
   Fd share() const override;
+  Fd dmabuf() const override;
   void allow(int device) override;
 
  private:

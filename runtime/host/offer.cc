@@ -16,7 +16,7 @@ void Event::raise() noexcept {
   [[maybe_unused]] ssize_t n = ::write(fd_.get(), &one, sizeof one);  // fails only where it is raised already
 }
 
-Offer::Offer(Fd heap, const Token& token, uint32_t awaited)
+Offer::Offer(Fd heap, const Token& token, uint64_t awaited)
     : heap_(std::move(heap)),
       listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       token_(token),
@@ -36,7 +36,7 @@ Offer::~Offer() {
   thread_.join();
 }
 
-void Offer::settled(uint32_t ranks) {
+void Offer::settled(uint64_t ranks) {
   if ((awaited_.fetch_and(~ranks) & ~ranks) == 0) stop_.raise();
 }
 
@@ -77,7 +77,7 @@ bool Offer::answer(int connection) noexcept {
   c->cmsg_len = CMSG_LEN(sizeof(int));
   int fd = heap_.get();
   std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
-  if (::sendmsg(connection, &parcel.header, MSG_NOSIGNAL) == 1) awaited_.fetch_and(~(1u << request.rank));
+  if (::sendmsg(connection, &parcel.header, MSG_NOSIGNAL) == 1) awaited_.fetch_and(~(uint64_t(1) << request.rank));
   return true;
 }
 

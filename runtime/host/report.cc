@@ -19,7 +19,7 @@ uint64_t launch_of(uint64_t entered) { return entered >> 32 ? entered >> 32 : en
 std::string late(const Report& r, uint64_t timeout_ms) {
   return say(
       "deadline %lu ms passed. Rank %u is dead, stuck or was never launched; close this world and open a new one",
-      timeout_ms, r.peer);
+      timeout_ms * (r.wanted == Wanted::kSum ? kPatience : 1), r.peer);
 }
 
 }  // namespace
@@ -30,6 +30,21 @@ std::string sentence(const Report& r, int self, uint64_t timeout_ms, const std::
       return who(r) +
              say(" waited for chunk (%u, %u) of rank %u's shard: flag expected %lu, seen %lu; ", r.row, r.col, r.peer,
                  r.expected, r.seen) +
+             late(r, timeout_ms);
+    case Wanted::kPartial:
+      return who(r) +
+             say(" waited for rank %u's partial sums of rows %u to %u, tile column %u: flag expected %lu, seen %lu; ", r.peer,
+                 r.row * 64, r.row * 64 + 63, r.col, r.expected, r.seen) +
+             late(r, timeout_ms);
+    case Wanted::kSum:
+      return who(r) +
+             say(" waited for rank %u's sum of rows %u to %u, tile column %u: flag expected %lu, seen %lu; ", r.peer, r.row * 64,
+                 r.row * 64 + 63, r.col, r.expected, r.seen) +
+             late(r, timeout_ms);
+    case Wanted::kTaken:
+      return who(r) +
+             say(" waited for rank %u to take what it was sent of rows %u to %u, tile column %u, whose place is wanted: flag expected %lu, seen %lu; ",
+                 r.peer, r.row * 64, r.row * 64 + 63, r.col, r.expected, r.seen) +
              late(r, timeout_ms);
     case Wanted::kEntered:
       return who(r) +
@@ -46,6 +61,16 @@ std::string sentence(const Report& r, int self, uint64_t timeout_ms, const std::
           "rank %u: launch %u: rank %u was launched with other rows (the hashes of what the two were given are %08lx "
           "here and %08lx there): launch with the same rows of each rank on all ranks; close this world and open a new one",
           r.reporter, r.epoch, r.peer, r.expected, r.seen);
+    case Wanted::kFifo:
+      return who(r) + say(" waited for the proxy to take command %lu, and it has taken %lu: the network is stuck or slower than "
+                          "the deadline of %lu ms; close this world and open a new one", r.expected, r.seen, timeout_ms);
+    case Wanted::kDrained:
+      return who(r) + say(" waited for the network to have read what lane %u sent two launches ago: expected %lu, seen %lu; a peer is stuck, "
+                          "or the network slower than the deadline of %lu ms; close this world and open a new one",
+                          r.row, r.expected, r.seen, timeout_ms);
+    case Wanted::kNetwork:
+      return say("rank %u: role proxy: %s; close this world and open a new one", r.reporter,
+                 reason.empty() ? "a transfer to another node failed; see that rank's own error" : reason.c_str());
     case Wanted::kAbort:
       if (int(r.reporter) != self)
         return say("rank %u: its host called mk_abort, which ends this world on all ranks; see that rank's own error",

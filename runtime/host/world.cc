@@ -29,8 +29,18 @@ const mk_options& checked(const mk_options& o) {
   if (!o.kernels || o.kernel_count < 1 || o.kernel_count > kMaxKernels)
     fail(MK_EINVAL,
          say("kernel_count is %u: a world has 1 to %u kernels", o.kernels ? o.kernel_count : 0, kMaxKernels));
+  const mk_kernel_need& first = o.kernels[0];
+  if (first.nodes < 1 || first.nodes > kMaxNodes || o.world % first.nodes || o.world / first.nodes > 8)
+    fail(MK_EINVAL, say("kernel %.63s is for %d nodes, the world has %d ranks: 1 to %d nodes of 1 to 8 ranks each", first.name, first.nodes,
+                        o.world, kMaxNodes));
   for (uint32_t i = 0; i < o.kernel_count; ++i) {
     const mk_kernel_need& k = o.kernels[i];
+    if (k.nodes != first.nodes || k.backend != first.backend)
+      fail(MK_EINVAL, say("kernel %.63s is for %d nodes over %s, kernel %.63s for %d over %s: a world has one [topology] and one [backend]",
+                          first.name, first.nodes, net::macro_of(first.backend), k.name, k.nodes, net::macro_of(k.backend)));
+    if (k.nodes > 1 ? k.lanes < 1 || k.lanes > kMaxLanes || k.inbox_words > 1u << 28 : k.lanes != 0 || k.inbox_words != 0)
+      fail(MK_EINVAL, say("kernel %.63s: %d lanes and %u inbox words do not fit %d nodes; take both from its generated header", k.name, k.lanes,
+                          k.inbox_words, k.nodes));
     if (!k.name[0] || ::strnlen(k.name, MK_NAME_LEN) == MK_NAME_LEN)
       fail(MK_EINVAL, say("kernel %u: its name must have 1 to %d bytes and end with NUL", i, MK_NAME_LEN - 1));
     if (k.heap_bytes % 256 || k.heap_bytes < sizeof(Control) || k.heap_bytes > uint64_t(1) << 48)
@@ -45,6 +55,7 @@ const mk_options& checked(const mk_options& o) {
 mk_world::mk_world(const mk_options& o)
     : rank_(checked(o).rank),
       world_(o.world),
+      nodes_(o.kernels[0].nodes),
       timeout_ms_(o.timeout_ms ? o.timeout_ms : 30000),
       kernels_(o.kernels, o.kernels + o.kernel_count),
       device_(o.device_kind == MK_DEVICE_CUDA ? cuda_device(o.device) : host_device()) {
@@ -53,6 +64,8 @@ mk_world::mk_world(const mk_options& o)
     offsets_.push_back(bytes);
     bytes += k.heap_bytes;
   }
+  const uint64_t inbox = bytes;
+  if (nodes_ > 1) bytes += (net::Network::inbox_bytes(kernels_) + 255) / 256 * 256;
   own_ = device_->create(bytes);
 
   blob_.magic = kBlobMagic;
@@ -69,9 +82,16 @@ mk_world::mk_world(const mk_options& o)
   if (::getrandom(blob_.token.data(), blob_.token.size(), 0) != ssize_t(blob_.token.size())) fail_errno("getrandom");
   blob_.kernel_count = o.kernel_count;
   std::memcpy(blob_.kernels, kernels_.data(), kernels_.size() * sizeof *blob_.kernels);
-  if (world_ > 1) {
-    uint32_t everybody = (1u << world_) - 1;
-    offer_ = std::make_unique<Offer>(own_->share(), blob_.token, everybody & ~(1u << rank_));
+  uint64_t mapping = 0;  // ranks that will
+  for (int r = 0; r < world_; ++r)
+    if (r != rank_ && maps(r)) mapping |= uint64_t(1) << r;
+  if (nodes_ > 1) {
+    net::Network::World around{rank_, world_, nodes_, &kernels_, timeout_ms_,
+                               [this](const net::Farewell& words) { give_up(words); }, [this] { return last_words(); }};
+    network_ = std::make_unique<net::Network>(around, *device_, own_, inbox, blob_);
+  }
+  if (mapping) {
+    offer_ = std::make_unique<Offer>(own_->share(), blob_.token, mapping);
     std::snprintf(blob_.socket, sizeof blob_.socket, "%s", offer_->socket().c_str());
   }
   neighbours::add(blob_.token, own_);
@@ -79,6 +99,7 @@ mk_world::mk_world(const mk_options& o)
 
 mk_world::~mk_world() {
   device_->idle();
+  network_.reset();
   neighbours::remove(blob_.token);
 }
 
@@ -92,8 +113,9 @@ void mk_world::connect(const void* blobs, size_t len) {
   std::vector<std::shared_ptr<Memory>> heaps(world_);
   std::vector<const Blob*> far;
   std::vector<int> near;
-  uint32_t near_mask = 0;
+  uint64_t near_mask = 0;
   for (const Blob& peer : all) {
+    if (!maps(peer.rank)) continue;
     if (!device_->reaches(peer.device_id))
       fail(MK_EUNAVAILABLE, say("rank %d on %s cannot access the memory of rank %d on %s: no peer access between them; "
                                 "choose devices joined by NVLink or one PCIe root (nvidia-smi topo -p2p r)",
@@ -106,7 +128,7 @@ void mk_world::connect(const void* blobs, size_t len) {
     if (!heaps[peer.rank])
       fail(MK_EABORTED, say("rank %d has closed its world already; open a new one on all ranks", peer.rank));
     near.push_back(peer.rank);
-    near_mask |= 1u << peer.rank;
+    near_mask |= uint64_t(1) << peer.rank;
   }
   // All pairs at once, so that nothing is left to change by the time the first rank launches.
   for (int owner : near)
@@ -115,8 +137,17 @@ void mk_world::connect(const void* blobs, size_t len) {
   std::vector<Fd> fds = collect(rank_, far, timeout_ms_, aborted_);
   for (size_t i = 0; i < far.size(); ++i) heaps[far[i]->rank] = device_->import(fds[i], far[i]->heap_bytes);
 
-  std::lock_guard lock(mutex_);
-  heaps_ = std::move(heaps);
+  {
+    std::lock_guard lock(mutex_);
+    heaps_ = heaps;
+  }
+  if (network_) network_->connect(all, heaps);
+}
+
+// Heaps that this rank maps: of its node, and where all nodes are one machine, of its peers.
+bool mk_world::maps(int peer) const {
+  if (peer / local() == rank_ / local()) return true;
+  return kernels_.front().backend == MK_BACKEND_SHM && peer % local() == rank_ % local();
 }
 
 mk_view mk_world::view(uint32_t kernel) const {
@@ -132,7 +163,12 @@ mk_view mk_world::view(uint32_t kernel) const {
   v.timeout_ns = timeout_ms_ * 1000000;
   v.abi = kernels_[kernel].abi;
   v.heap_bytes = kernels_[kernel].heap_bytes;
-  for (int r = 0; r < world_; ++r) v.heap[r] = control(*heaps_[r], kernel);
+  for (int r = first(); r < first() + local(); ++r) v.heap[r] = control(*heaps_[r], kernel);
+  v.nodes = nodes_;
+  v.lanes = kernels_[kernel].lanes;
+  v.region = offsets_[kernel];
+  for (int lane = 0; lane < v.lanes; ++lane) v.fifo[lane] = network_->fifo(kernel, lane);
+  if (network_) v.inbox = network_->inbox(kernel);
   v.health = device_->health();
   v.health_device = device_->health_device();
   return v;
@@ -146,12 +182,8 @@ void mk_world::check() {
   uint32_t health = std::atomic_ref(*device_->health()).load(std::memory_order_acquire);
   if (!health) return;
   for (size_t k = 0; k < kernels_.size(); ++k) {
-    Control* c = control(*own_, k);
-    if (!device_->load(&c->report.complete)) continue;
     Report report;
-    constexpr size_t skip = offsetof(Report, reporter);  // what stands before it is written by others at any time
-    device_->peek(reinterpret_cast<std::byte*>(&report) + skip, reinterpret_cast<std::byte*>(&c->report) + skip,
-                  sizeof report - skip);
+    if (!read_report(k, report)) continue;
     std::string reason;
     {
       std::lock_guard lock(mutex_);
@@ -162,29 +194,48 @@ void mk_world::check() {
   fail(MK_EABORTED, say("rank %u gave up and left no report; close this world and open a new one", health - 1));
 }
 
-// Report first, then the words that end the waits: whoever sees the word finds the report.
 void mk_world::abort(const char* reason) {
   aborted_.raise();
-  std::lock_guard lock(mutex_);
-  if (reason_.empty()) reason_ = reason && *reason ? reason : "no reason given";
-  for (size_t k = 0; k < kernels_.size(); ++k)
-    for (int r = 0; r < world_; ++r)
-      if (r == rank_ || !heaps_.empty()) abort_one(*control(r == rank_ ? *own_ : *heaps_[r], k));
-  std::atomic_ref(*device_->health()).store(uint32_t(rank_) + 1, std::memory_order_release);
+  const net::Farewell words(rank_, Role::kHost, Wanted::kAbort, reason && *reason ? reason : "no reason given");
+  give_up(words);
+  if (network_) network_->tell(words);
 }
 
-void mk_world::abort_one(Control& control) {
+// Report first, then the words that end the waits: whoever sees the word finds the report.
+void mk_world::give_up(const net::Farewell& words) {
+  std::lock_guard lock(mutex_);
+  if (reason_.empty()) reason_ = words.why;
+  for (size_t k = 0; k < kernels_.size(); ++k)
+    for (int r = first(); r < first() + local(); ++r)
+      if (r == rank_ || !heaps_.empty()) abort_one(*control(r == rank_ ? *own_ : *heaps_[r], k), words.report);
+  std::atomic_ref(*device_->health()).store(uint32_t(words.report.reporter) + 1, std::memory_order_release);
+}
+
+net::Farewell mk_world::last_words() {
+  net::Farewell words(rank_, Role::kHost, Wanted::kAbort, "");
+  for (size_t k = 0; k < kernels_.size(); ++k)
+    if (read_report(k, words.report)) break;
+  std::lock_guard lock(mutex_);
+  std::snprintf(words.why, sizeof words.why, "%s", reason_.c_str());
+  return words;
+}
+
+// The report of one kernel; false where there is none.
+bool mk_world::read_report(size_t kernel, Report& report) {
+  Control* c = control(*own_, kernel);
+  if (!device_->load(&c->report.complete)) return false;
+  constexpr size_t skip = offsetof(Report, reporter);  // what stands before it is written by others at any time
+  device_->peek(reinterpret_cast<std::byte*>(&report) + skip, reinterpret_cast<std::byte*>(&c->report) + skip, sizeof report - skip);
+  return true;
+}
+
+void mk_world::abort_one(Control& control, const Report& report) {
   if (device_->claim(&control.report.claimed)) {
-    Report report{};
-    report.claimed = 1;
-    report.reporter = uint32_t(rank_);
-    report.role = Role::kHost;
-    report.wanted = Wanted::kAbort;
     // All but `claimed` and `complete`, which others may be looking at.
     constexpr size_t skip = offsetof(Report, reporter);
-    device_->poke(reinterpret_cast<std::byte*>(&control.report) + skip, reinterpret_cast<std::byte*>(&report) + skip,
+    device_->poke(reinterpret_cast<std::byte*>(&control.report) + skip, reinterpret_cast<const std::byte*>(&report) + skip,
                   sizeof report - skip);
     device_->store(&control.report.complete, 1);
   }
-  device_->store(&control.abort, uint32_t(rank_) + 1);
+  device_->store(&control.abort, report.reporter + 1);
 }

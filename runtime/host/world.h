@@ -10,6 +10,7 @@
 #include "handover.h"
 #include "mk/abi.h"
 #include "mk/protocol.h"
+#include "net/network.h"
 
 struct mk_world {
   explicit mk_world(const mk_options& options);
@@ -25,9 +26,15 @@ struct mk_world {
 
  private:
   mk::Control* control(const mk::rt::Memory& heap, size_t kernel) const;
-  void abort_one(mk::Control& control);
+  int local() const { return world_ / nodes_; }         // ranks of a node
+  int first() const { return rank_ / local() * local(); }  // of this node
+  bool maps(int peer) const;
+  void give_up(const mk::rt::net::Farewell& words);
+  mk::rt::net::Farewell last_words();
+  bool read_report(size_t kernel, mk::Report& report);
+  void abort_one(mk::Control& control, const mk::Report& report);
 
-  int rank_, world_;
+  int rank_, world_, nodes_;
   uint64_t timeout_ms_;
   std::vector<mk_kernel_need> kernels_;
   std::vector<uint64_t> offsets_;  // of each kernel's region
@@ -38,6 +45,7 @@ struct mk_world {
   mk::rt::Event aborted_;
 
   std::mutex mutex_;                                    // mk_abort may come from any thread
-  std::vector<std::shared_ptr<mk::rt::Memory>> heaps_;  // by rank; empty until connected
-  std::string reason_;
+  std::vector<std::shared_ptr<mk::rt::Memory>> heaps_;  // by rank, null where it is not mapped; empty until connected
+  std::string reason_;                                  // why, where a report says that the host or the network gave up
+  std::unique_ptr<mk::rt::net::Network> network_;       // none on one node; its threads use all of the above
 };

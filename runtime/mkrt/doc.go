@@ -3,7 +3,7 @@
 //
 // A program joins once and then opens its kernels in that world:
 //
-//	cfg, err := mkrt.FromEnv()                              // rank and addresses from torchrun, Slurm, Open MPI, ...
+//	cfg, err := mkrt.FromEnv()                              // rank and addresses from torchrun, Slurm, Open MPI, Kubernetes
 //	world, err := mkrt.Join(ctx, cfg, qkv_proj.Kernel)      // every rank, the same kernels in the same order
 //	defer world.Close()
 //	qkv, err := qkv_proj.Open(world)                        // lib qkv_proj.<target>.so, see Load

@@ -12,7 +12,7 @@ func checkBlob(rank int, blob []byte) error {
 	return nil
 }
 
-// rankList is "rank 3" or "ranks 1, 3 and 4".
+// rankList is "rank 3", "ranks 1, 3 and 4" or "ranks 1 and 8 to 15"; ranks ascend.
 func rankList(ranks []int) string {
 	if len(ranks) == 0 {
 		return "no rank"
@@ -20,10 +20,23 @@ func rankList(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d", ranks[0])
 	}
-	words := make([]string, len(ranks))
-	for i, r := range ranks {
-		words[i] = fmt.Sprint(r)
+	var words []string
+	for len(ranks) > 0 {
+		n := 1
+		for n < len(ranks) && ranks[n] == ranks[0]+n {
+			n++
+		}
+		if n > 2 {
+			words = append(words, fmt.Sprintf("%d to %d", ranks[0], ranks[n-1]))
+		} else {
+			n = 1
+			words = append(words, fmt.Sprint(ranks[0]))
+		}
+		ranks = ranks[n:]
 	}
 	last := len(words) - 1
+	if last == 0 {
+		return "ranks " + words[0]
+	}
 	return "ranks " + strings.Join(words[:last], ", ") + " and " + words[last]
 }

@@ -31,10 +31,12 @@ func (cfg Config) check(kernels []Kernel) error {
 	}
 	for _, k := range kernels {
 		switch {
-		case k.Nodes > 1:
-			return errorf(Unavailable, "kernel %s is planned for %d nodes; launching over several nodes is not there yet: set [topology] nodes = 1 in its spec and run mkgen again", k.Name, k.Nodes)
 		case k.World != cfg.World:
-			return errorf(Mismatch, "kernel %s was generated for a world of %d ranks, this world has %d: start %d ranks, or set [topology] gpus_per_node = %d in its spec and run mkgen again", k.Name, k.World, cfg.World, k.World, cfg.World)
+			return errorf(Mismatch, "kernel %s was generated for a world of %d ranks, this world has %d: start %d ranks, or change [topology] in its spec so that nodes * gpus_per_node = %d and run mkgen again", k.Name, k.World, cfg.World, k.World, cfg.World)
+		case k.Nodes < 1 || k.World%k.Nodes != 0:
+			return errorf(Invalid, "kernel %s says that its %d ranks run on %d nodes: pass the Kernel of a generated package as it is", k.Name, k.World, k.Nodes)
+		case k.Nodes != kernels[0].Nodes:
+			return errorf(Mismatch, "kernel %s was generated for %d nodes, kernel %s for %d: one world has one [topology]; run mkgen for both with the same", k.Name, k.Nodes, kernels[0].Name, kernels[0].Nodes)
 		case k.RuntimeHash != kernels[0].RuntimeHash:
 			return errorf(Mismatch, "kernel %s was generated with runtime %#016x, kernel %s with %#016x: run mkgen for both again", k.Name, k.RuntimeHash, kernels[0].Name, kernels[0].RuntimeHash)
 		}

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
+	"syscall"
 	"time"
 )
 
 // maxHandshakes bounds the connections that are proving themselves at one time.
-const maxHandshakes = 64
+const maxHandshakes = 4 * MaxWorld
 
 // arrival is a connection that proved itself and said who it is, or why it was turned away.
 type arrival struct {
@@ -23,17 +25,20 @@ type arrival struct {
 
 // serve is rank 0's part: it collects a blob from every rank and sends all of them to all.
 func (t *tcp) serve(ctx context.Context, blob []byte) ([][]byte, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listenAddr(t.addr))
+	listeners, err := t.listen(ctx)
 	if err != nil {
-		return nil, errorf(System, "rank 0 cannot listen for its peers at %s: %v", t.addr, err)
+		return nil, err
 	}
 	ended := make(chan struct{})
 	arrivals := make(chan arrival)
-	go t.accept(listener, arrivals, ended)
+	slots := make(chan struct{}, maxHandshakes)
+	for _, l := range listeners {
+		go t.accept(l, slots, arrivals, ended)
+	}
 	m := &meeting{tcp: t, peers: make([]*wire, t.world), blobs: make([][]byte, t.world)}
 	m.blobs[0] = blob
 	err = m.collect(ctx, arrivals)
-	listener.Close() // before any peer can start its next exchange
+	closeAll(listeners) // before any peer can start its next exchange
 	close(ended)
 	m.finish(err)
 	if err != nil {
@@ -42,18 +47,45 @@ func (t *tcp) serve(ctx context.Context, blob []byte) ([][]byte, error) {
 	return m.blobs, nil
 }
 
-// listenAddr widens an address to all interfaces unless it is a loopback one: host names often resolve to an address
-// that peers cannot reach.
-func listenAddr(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); err != nil || host == "localhost" || ip != nil && ip.IsLoopback() {
-		return addr
+func (t *tcp) listen(ctx context.Context) (listeners []net.Listener, err error) {
+	addrs, err := listenAddrs(t.addr, t.iface)
+	if err != nil {
+		return nil, err
 	}
-	return ":" + port
+	for _, addr := range addrs {
+		l, err := listenSoon(ctx, addr)
+		if err != nil {
+			closeAll(listeners)
+			return nil, errorf(System, "rank 0 cannot listen for its peers at %s (%s): %v; MKGEN_PORT, the same on all ranks, sets another port", t.addr, addr, err)
+		}
+		listeners = append(listeners, l)
+	}
+	return listeners, nil
 }
 
-func (t *tcp) accept(listener net.Listener, arrivals chan<- arrival, ended <-chan struct{}) {
-	slots := make(chan struct{}, maxHandshakes)
+// listenSoon listens once the port is free. A port out of the range that the system hands out to clients, as torchrun's
+// are, may be a client's for a moment.
+func listenSoon(ctx context.Context, addr string) (net.Listener, error) {
+	for end := time.Now().Add(handshakeTime); ; {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return l, err
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		l.Close()
+	}
+}
+
+func (t *tcp) accept(listener net.Listener, slots chan struct{}, arrivals chan<- arrival, ended <-chan struct{}) {
 	for {
 		slots <- struct{}{} // frees up within handshakeTime
 		conn, err := listener.Accept()
@@ -61,6 +93,7 @@ func (t *tcp) accept(listener net.Listener, arrivals chan<- arrival, ended <-cha
 			return
 		}
 		if err != nil { // out of file descriptors, or a connection that is gone already
+			time.Sleep(retryEvery)
 			<-slots
 			continue
 		}
@@ -166,18 +199,23 @@ func (m *meeting) giveUp(cause error) error {
 	if m.refused > 0 {
 		strangers = fmt.Sprintf("; connections refused: %d, the last one since: %v", m.refused, m.last)
 	}
-	m.gaveUp = fmt.Sprintf("rank 0 gave up waiting at %s for %s of %d%s", m.addr, rankList(m.missing()), m.world, strangers)
+	m.gaveUp = fmt.Sprintf("rank 0 gave up waiting at %s%s for %s of %d%s", m.addr, m.through(), rankList(m.missing()), m.world, strangers)
 	return fmt.Errorf("%s: %w", m.gaveUp, cause)
 }
 
-// tell sends a frame to every peer that is there. A peer that is gone notices by itself.
+// tell sends a frame to every peer that is there, to all at once: one that has stopped reading delays nobody else. A peer
+// that is gone notices by itself.
 func (m *meeting) tell(kind byte, body []byte) {
+	var sent sync.WaitGroup
 	for _, peer := range m.peers {
 		if peer != nil {
-			peer.SetDeadline(time.Now().Add(handshakeTime))
-			peer.send(kind, body)
+			sent.Go(func() {
+				peer.SetDeadline(time.Now().Add(handshakeTime))
+				peer.send(kind, body)
+			})
 		}
 	}
+	sent.Wait()
 }
 
 // finish sends the outcome and parts.

@@ -6,23 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 )
 
 // TCP returns the exchanger of a rank that is a process of its own. Rank 0 listens on addr ("host:port") for the length
-// of each exchange and the others connect to it. On a loopback address it listens there only, otherwise on all
-// interfaces. All ranks need the same secret, of at least 8 bytes; both sides of a connection prove that they know it.
+// of each exchange and the others connect to it. On a loopback address it listens there only, otherwise at the addresses
+// of the network interface that MKGEN_INTERFACE names in this process' environment, from which the others also connect;
+// without that variable on all interfaces. All ranks need the same secret, of at least 8 bytes; both sides of a connection
+// prove that they know it. Nothing is encrypted.
 //
 // An exchange lasts as long as its context allows: an error after that names the ranks that are missing, on every rank
 // that reached rank 0.
 func TCP(rank, world int, addr string, secret []byte) Exchanger {
-	return &tcp{rank, world, addr, secret}
+	return &tcp{rank, world, addr, secret, os.Getenv(interfaceVariable)}
 }
 
 type tcp struct {
 	rank, world int
 	addr        string
 	secret      []byte
+	iface       string // network interface, or ""
 }
 
 func (t *tcp) AllGather(ctx context.Context, blob []byte) ([][]byte, error) {
@@ -59,8 +63,12 @@ const retryEvery = 50 * time.Millisecond
 
 // ask is the part of ranks other than 0.
 func (t *tcp) ask(ctx context.Context, blob []byte) ([][]byte, error) {
+	from, err := dialAddrs(t.addr, t.iface)
+	if err != nil {
+		return nil, err
+	}
 	for {
-		blobs, reached, err := t.attempt(ctx, blob)
+		blobs, reached, err := t.attempt(ctx, from, blob)
 		switch {
 		case err == nil:
 			return blobs, nil
@@ -72,20 +80,44 @@ func (t *tcp) ask(ctx context.Context, blob []byte) ([][]byte, error) {
 		select { // rank 0 has not started listening, or was closing the exchange before this one
 		case <-time.After(retryEvery):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("rank %d found no rank 0 at %s (%v): %w", t.rank, t.addr, err, context.Cause(ctx))
+			return nil, fmt.Errorf("rank %d found no rank 0 at %s%s (%v): %w", t.rank, t.addr, t.through(), err, context.Cause(ctx))
 		}
 	}
 }
 
+// through is an addition to messages about addresses.
+func (t *tcp) through() string {
+	if t.iface == "" {
+		return ""
+	}
+	return fmt.Sprintf(" through %s, which %s names", t.iface, interfaceVariable)
+}
+
+// dial connects from the first of the addresses that gets through; nil is any. An attempt is short, since names may
+// resolve to another address after a while: of a pod that is ready by then.
+func (t *tcp) dial(ctx context.Context, from []net.Addr) (conn net.Conn, err error) {
+	for _, own := range from {
+		d := net.Dialer{Timeout: handshakeTime, LocalAddr: own}
+		if conn, err = d.DialContext(ctx, "tcp", t.addr); err == nil {
+			break
+		}
+	}
+	return conn, err
+}
+
 // attempt makes one connection. reached tells that rank 0 has taken this rank in, so that trying again is no use.
-func (t *tcp) attempt(ctx context.Context, blob []byte) (blobs [][]byte, reached bool, err error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.addr)
+func (t *tcp) attempt(ctx context.Context, from []net.Addr, blob []byte) (blobs [][]byte, reached bool, err error) {
+	conn, err := t.dial(ctx, from)
 	if err != nil {
 		return nil, false, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
+	timely := time.AfterFunc(handshakeTime, func() { conn.Close() }) // whoever listens there may never say a word
 	w, err := dialWire(conn, t.secret)
+	if !timely.Stop() {
+		err = fmt.Errorf("it took the connection and said nothing for %v", handshakeTime)
+	}
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,10 +1,13 @@
 package mkrt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -13,10 +16,12 @@ import (
 
 var secret = []byte("a shared secret")
 
-// freeAddr is a loopback address that nobody listens at.
+// freeAddr is an address that nobody listens at: the kernel chooses the port, and the loopback address is one that no other
+// process asks for a port of, so that nobody takes it before rank 0 listens there.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	own := rand.Uint32()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+own%254, own>>8%256, 1+own>>16%254))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +39,7 @@ func tcpWorld(world int, addr string) []Exchanger {
 
 // within bounds a test whose end is a time-out; how long it takes is not asserted.
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -54,7 +59,7 @@ func dial(t *testing.T, addr string) net.Conn {
 }
 
 func TestTCP(t *testing.T) {
-	for _, world := range []int{1, 2, 5, 8} {
+	for _, world := range []int{1, 2, 5, MaxWorld} {
 		ranks := tcpWorld(world, freeAddr(t))
 		for n := range 3 {
 			blobs, errs := gather(t.Context(), ranks, n)
@@ -71,6 +76,20 @@ func TestTCPNamesWhoIsMissing(t *testing.T) {
 	for _, r := range []int{0, 1, 3} {
 		if !errors.Is(errs[r], context.DeadlineExceeded) || !strings.Contains(errs[r].Error(), "for rank 2") {
 			t.Errorf("rank %d: %v", r, errs[r])
+		}
+	}
+}
+
+func TestTCPNamesAllWhoAreMissing(t *testing.T) {
+	t.Parallel()
+	ranks := tcpWorld(MaxWorld, freeAddr(t))
+	for _, r := range []int{7, 8, 9, 10, 11, 12, 13, 14, 15, 30, 33, 34, 63} {
+		ranks[r] = nil
+	}
+	_, errs := gather(within(t), ranks, 0)
+	for r, err := range errs {
+		if ranks[r] != nil && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "for ranks 7 to 15, 30, 33, 34 and 63")) {
+			t.Errorf("rank %d: %v", r, err)
 		}
 	}
 }
@@ -206,12 +225,107 @@ func TestTCPShortSecret(t *testing.T) {
 	}
 }
 
-func TestListenAddr(t *testing.T) {
-	for addr, want := range map[string]string{
-		"127.0.0.1:80": "127.0.0.1:80", "localhost:80": "localhost:80", "[::1]:80": "[::1]:80", "gpu7:80": ":80", "10.0.0.1:80": ":80",
+// What a rank said in one exchange gets nobody in when it is said again in the next.
+func TestTCPReplay(t *testing.T) {
+	t.Parallel()
+	addr, relay := freeAddr(t), freeAddr(t)
+	l, err := net.Listen("tcp", relay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan []byte, 1)
+	go func() { // between rank 1 and rank 0, writing down what rank 1 says
+		defer l.Close()
+		peer, err := l.Accept()
+		if err != nil {
+			return
+		}
+		server := dial(t, addr)
+		go func() { io.Copy(peer, server); peer.Close() }()
+		var heard bytes.Buffer
+		io.Copy(io.MultiWriter(server, &heard), peer)
+		said <- heard.Bytes()
+	}()
+	ranks := []Exchanger{TCP(0, 2, addr, secret), TCP(1, 2, relay, secret)}
+	blobs, errs := gather(t.Context(), ranks, 0)
+	checkGathered(t, blobs, errs, 0)
+	heard := <-said
+
+	rank0 := make(chan error, 1)
+	go func() {
+		_, err := ranks[0].AllGather(within(t), []byte("zero"))
+		rank0 <- err
+	}()
+	c := dial(t, addr)
+	c.Write(heard)
+	answer, _ := io.ReadAll(c)
+	if len(answer) > nonceSize+macSize {
+		t.Errorf("rank 0 answered a replay with %d bytes", len(answer)-nonceSize-macSize)
+	}
+	if err := <-rank0; !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "for rank 1") || !strings.Contains(err.Error(), "refused") {
+		t.Error(err)
+	}
+}
+
+// Someone who takes connections and never speaks does not keep a rank from finding rank 0 later.
+func TestTCPMute(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+	defer cancel()
+	rank1 := make(chan error, 1)
+	go func() {
+		_, err := TCP(1, 2, addr, secret).AllGather(ctx, nil)
+		rank1 <- err
+	}()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	l.Close()
+	if _, err := TCP(0, 2, addr, secret).AllGather(ctx, nil); err != nil {
+		t.Error(err)
+	}
+	if err := <-rank1; err != nil {
+		t.Error(err)
+	}
+}
+
+// Rank 0 outlasts someone who has its port for a moment.
+func TestTCPPortTaken(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+	defer cancel()
+	go func() {
+		defer l.Close()
+		for range 5 { // rank 1 asks again and again: rank 0 has had time to fail
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	blobs, errs := gather(ctx, tcpWorld(2, l.Addr().String()), 0)
+	checkGathered(t, blobs, errs, 0)
+}
+
+func TestRankList(t *testing.T) {
+	for want, ranks := range map[string][]int{
+		"no rank": nil, "rank 3": {3}, "ranks 3 and 4": {3, 4}, "ranks 1, 3 and 4": {1, 3, 4}, "ranks 8 to 10": {8, 9, 10},
+		"ranks 0 to 2, 4, 5 and 7 to 9": {0, 1, 2, 4, 5, 7, 8, 9},
 	} {
-		if got := listenAddr(addr); got != want {
-			t.Errorf("%s: %s, want %s", addr, got, want)
+		if got := rankList(ranks); got != want {
+			t.Errorf("%v: %q, want %q", ranks, got, want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // MaxWorld is the largest number of ranks (MK_MAX_WORLD).
-const MaxWorld = 8
+const MaxWorld = 64
 
 // Ptr is an address in device memory; on the host target, in this process.
 type Ptr uintptr
@@ -24,7 +24,10 @@ type Kernel struct {
 	ABI         uint64 // hash of plan and runtime; equal on all ranks and in the library
 	HeapBytes   uint64 // of each rank's symmetric heap
 	World       int    // ranks it was generated for, over all nodes
-	Nodes       int
+	Nodes       int    // rank r is on node r / (World / Nodes)
+	Backend     int    // mk_backend: transport between nodes, 0 on one
+	Lanes       int    // of inter_send, 0 on one node
+	InboxWords  int    // by which other nodes announce what they have written
 	RuntimeHash uint64 // of the runtime sources it was generated with; libmkrt.so must have the same
 }
 
@@ -63,14 +66,15 @@ type Config struct {
 	Timeout     time.Duration // of every wait on a peer inside a kernel; 0 is DefaultTimeout
 	Exchange    Exchanger     // may be nil where World is 1
 	Library     string        // path of libmkrt.so or of its folder; empty: searched like kernel libraries, see World.Load
+	place       place         // from FromEnv: checked against the kernels' nodes
 }
 
 // DefaultTimeout is the deadline of waits on peers where nothing else is said.
 const DefaultTimeout = 30 * time.Second
 
 // Exchanger hands small messages around. AllGather is called by all ranks, each with its own blob, and returns all of
-// them in rank order; the bytes are not to be changed. Blobs are at most MaxBlob bytes, and may differ in length. Programs that have an all-gather of
-// their own (MPI, PyTorch) can wrap it; others use Threads or TCP.
+// them in rank order; the bytes are not to be changed. Blobs are at most MaxBlob bytes, and may differ in length. Programs
+// that have an all-gather of their own (MPI, PyTorch) can wrap it; others use Threads or TCP.
 type Exchanger interface {
 	AllGather(ctx context.Context, blob []byte) ([][]byte, error)
 }

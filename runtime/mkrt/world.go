@@ -36,8 +36,12 @@ func Join(ctx context.Context, cfg Config, kernels ...Kernel) (*World, error) {
 	}
 	ctx, cancel := cfg.joinContext(ctx)
 	defer cancel()
+	err := cfg.settle(kernels[0])
 	w := &World{cfg: cfg, kernels: kernels}
-	blob, err := w.open()
+	var blob []byte
+	if err == nil {
+		blob, err = w.open()
+	}
 	blobs, err := cfg.rendezvous(ctx, blob, err)
 	if err == nil {
 		// The second meeting keeps a rank from launching, or from closing its heap, before all have mapped it.
@@ -70,6 +74,8 @@ func (w *World) open() ([]byte, error) {
 			needs[i].name[j] = C.char(k.Name[j])
 		}
 		needs[i].abi, needs[i].heap_bytes = C.uint64_t(k.ABI), C.uint64_t(k.HeapBytes)
+		needs[i].nodes, needs[i].backend = C.int32_t(k.Nodes), C.int32_t(k.Backend)
+		needs[i].lanes, needs[i].inbox_words = C.int32_t(k.Lanes), C.uint32_t(k.InboxWords)
 	}
 	options := (*C.mk_options)(C.calloc(1, C.sizeof_mk_options)) // holds a pointer, so must not be Go memory
 	defer C.free(unsafe.Pointer(options))
@@ -182,8 +188,9 @@ func (w *World) Abort(reason string) {
 	C.mkrt_abort(w.library.c, w.c, text)
 }
 
-// Close waits for the device to be idle and leaves the world. Close the kernels opened in it first. Closing twice is
-// harmless.
+// Close waits for the device to be idle and leaves the world, as soon as the peers on other nodes do so too or after the
+// deadline of a wait: ranks of several nodes in one process each close on their own goroutine. Close the kernels opened in it
+// first. Closing twice is harmless.
 func (w *World) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

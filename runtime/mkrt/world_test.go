@@ -41,7 +41,7 @@ func join(t *testing.T, world int, change func(cfg *Config, k *Kernel)) ([]*Worl
 	worlds, errs := make([]*World, world), make([]error, world)
 	var wait sync.WaitGroup
 	for r := range world {
-		cfg, k := Config{Rank: r, World: world, Exchange: ranks[r], Library: library}, kernel(world)
+		cfg, k := Config{Rank: r, World: world, Exchange: ranks[r], Library: library, Timeout: time.Hour}, kernel(world)
 		if change != nil {
 			change(&cfg, &k)
 		}
@@ -163,7 +163,8 @@ func TestJoinRefuses(t *testing.T) {
 	}{
 		"plans differ":    {func(cfg *Config, k *Kernel) { k.ABI += uint64(cfg.Rank) }, ErrMismatch, []string{"0x0*1", "0x0*2"}},
 		"worlds differ":   {func(cfg *Config, k *Kernel) { k.World = 4 }, ErrMismatch, []string{"4 ranks", "has 2"}},
-		"two nodes":       {func(cfg *Config, k *Kernel) { k.Nodes = 2 }, ErrUnavailable, []string{"2 nodes", "k"}},
+		"no such nodes":   {func(cfg *Config, k *Kernel) { k.Nodes = 3 }, ErrInvalid, []string{"2 ranks run on 3 nodes", "k"}},
+		"zero nodes":      {func(cfg *Config, k *Kernel) { k.Nodes = 0 }, ErrInvalid, []string{"0 nodes", "k"}},
 		"other runtime":   {func(cfg *Config, k *Kernel) { k.RuntimeHash = 0xabc }, ErrMismatch, []string{"0x0000000000000abc"}},
 		"no library":      {func(cfg *Config, k *Kernel) { cfg.Library = "/nowhere/libmkrt.so" }, ErrUnavailable, []string{"/nowhere/libmkrt.so"}},
 		"no exchange":     {func(cfg *Config, k *Kernel) { cfg.Exchange = nil }, ErrInvalid, []string{"Exchange"}},
@@ -198,6 +199,34 @@ func TestJoinFailsTogether(t *testing.T) {
 		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "/nowhere") || r != 1 && !strings.Contains(err.Error(), "rank 1") {
 			t.Errorf("rank %d: %v", r, err)
 		}
+	}
+}
+
+// A layout that only one rank can see to be wrong is told to all.
+func TestJoinWrongLayout(t *testing.T) {
+	_, errs := join(t, 4, func(cfg *Config, k *Kernel) {
+		cfg.place = place{launcher: launchers[0], local: cfg.Rank, onHost: 4}
+		if cfg.Rank == 2 {
+			cfg.place.local = 1
+		}
+	})
+	for r, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "torchrun --no-python --nnodes=1 --nproc-per-node=4") || !strings.Contains(err.Error(), "rank 2") {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
+func TestJoinKernelsOfOneTopology(t *testing.T) {
+	cfg := Config{World: 4, Exchange: Threads(4)[0]}
+	a, b := kernel(4), kernel(4)
+	a.Name, b.Name, b.Nodes = "a", "b", 2
+	if err := cfg.check([]Kernel{a, b}); !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), "b was generated for 2 nodes, kernel a for 1") {
+		t.Error(err)
+	}
+	a.Nodes = 2
+	if err := cfg.check([]Kernel{a, b}); err != nil {
+		t.Error(err)
 	}
 }
 

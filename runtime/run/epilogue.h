@@ -7,7 +7,7 @@
 namespace mk::run {
 
 struct Epilogue {
-  bool bias, gated;
+  bool bias, gated, residual;
   std::string_view activation;  // "none", "gelu", "silu"
 
   int fold() const { return gated ? 2 : 1; }  // columns of the product that make one of C
@@ -18,7 +18,7 @@ struct Epilogue {
     return x;
   }
 
-  // Column j of C from the columns of the product, bias included, that `product` computes.
+  // Column j of C, but for the residual, from the columns of the product, bias included, that `product` computes.
   template <class Product>
   double apply(int64_t j, const Product& product) const {
     return gated ? activate(product(2 * j)) * product(2 * j + 1) : activate(product(j));

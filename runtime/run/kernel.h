@@ -1,41 +1,35 @@
-// The kernel this runner was compiled for, under one set of names. Compile with
-//   -DMK_KERNEL_HEADER='"demo.h"' -DMK_KERNEL_NAME=demo -DMK_KERNEL_MACROS=DEMO
+// The kernel that a runner runs: what its header says, and its functions. kernel.cc is compiled for one kernel, all else for any.
 #pragma once
-#include MK_KERNEL_HEADER
+#include <cstddef>
+#include <cstdint>
 
 #include "mk/abi.h"
 
-#define MK_PASTE_(a, b) a##b
-#define MK_PASTE(a, b) MK_PASTE_(a, b)
-#define MK_TEXT_(a) #a
-#define MK_TEXT(a) MK_TEXT_(a)
+namespace mk::run {
 
-namespace mk::run::kernel {
+struct Launch {  // arguments; a kernel takes those that it has
+  const void *a, *b, *bias, *residual;
+  void* c;
+  int64_t m, k;
+  const int64_t* rows;
+  void* stream;
+};
 
-constexpr const char* kName = MK_TEXT(MK_KERNEL_NAME);
-constexpr uint64_t kAbi = MK_PASTE(MK_KERNEL_MACROS, _ABI), kHeapBytes = MK_PASTE(MK_KERNEL_MACROS, _HEAP_BYTES);
-constexpr int kWorld = MK_PASTE(MK_KERNEL_MACROS, _WORLD);
-constexpr int64_t kN = MK_PASTE(MK_KERNEL_MACROS, _N), kK = MK_PASTE(MK_KERNEL_MACROS, _K);
-constexpr const char *kType = MK_PASTE(MK_KERNEL_MACROS, _DTYPE), *kOut = MK_PASTE(MK_KERNEL_MACROS, _OUT);
-constexpr const char* kB = MK_PASTE(MK_KERNEL_MACROS, _B);
-constexpr const char* kActivation = MK_PASTE(MK_KERNEL_MACROS, _ACTIVATION);
-constexpr bool kGated = MK_PASTE(MK_KERNEL_MACROS, _GATED);
-constexpr int64_t kMaxM = MK_PASTE(MK_KERNEL_MACROS, _M_MAX);
-constexpr int64_t kMaxRows = MK_PASTE(MK_KERNEL_MACROS, _MAX_ROWS);  // 0: M is split evenly
+struct Kernel {
+  const char* name;
+  uint64_t heap_bytes;
+  int world, nodes, backend, lanes;
+  uint32_t inbox_words;
+  int64_t n, k, max_m, max_rows;  // max_rows: of one rank, where launches say; 0: M is split evenly
+  const char *type, *out, *partial, *b, *activation;
+  bool reduces, ordered, all_rows, any_k, bias, gated, residual;
+  const char* (*target)();
+  uint64_t (*abi)();
+  int (*open)(const mk_view* view, void** handle, char* err, size_t err_len);
+  int (*launch)(void* handle, const Launch& launch, char* err, size_t err_len);
+  void (*close)(void* handle);
+};
 
-using Handle = ::MK_KERNEL_NAME;
-using Args = MK_PASTE(MK_KERNEL_NAME, _args);
-// The arguments of kernels that take a bias have a place for it.
-template <class A> concept WithBias = requires(A args) { args.bias; };
-constexpr bool kBias = WithBias<Args>;
-template <class A> void set_bias(A& args, const void* bias) {
-  if constexpr (WithBias<A>) args.bias = bias;
-}
+extern const Kernel kernel;
 
-constexpr auto* target = &MK_PASTE(MK_KERNEL_NAME, _target);
-constexpr auto* abi = &MK_PASTE(MK_KERNEL_NAME, _abi);
-constexpr auto* open = &MK_PASTE(MK_KERNEL_NAME, _open);
-constexpr auto* launch = &MK_PASTE(MK_KERNEL_NAME, _launch);
-constexpr auto* close = &MK_PASTE(MK_KERNEL_NAME, _close);
-
-}  // namespace mk::run::kernel
+}  // namespace mk::run

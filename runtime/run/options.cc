@@ -3,8 +3,6 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "kernel.h"
-
 namespace mk::run {
 namespace {
 
@@ -29,7 +27,7 @@ std::vector<int> numbers(const std::string& flag, const std::string& text) {
 
 }  // namespace
 
-Options parse(int argc, char** argv) {
+Options parse(const Kernel& kernel, int argc, char** argv) {
   Options o;
   std::string target;
   for (int i = 1; i < argc; ++i) {
@@ -42,7 +40,7 @@ Options parse(int argc, char** argv) {
     if (flag == "--target-kind")
       target = value();
     else if (flag == "--m")
-      o.m.push_back(count(0, kernel::kMaxM));
+      o.m.push_back(count(0, kernel.max_m));
     else if (flag == "--launches")
       o.launches = int(count(1, 1000));
     else if (flag == "--time")
@@ -53,6 +51,10 @@ Options parse(int argc, char** argv) {
       o.seed = uint64_t(count(0, INT64_MAX));
     else if (flag == "--devices")
       o.devices = numbers(flag, value());
+    else if (flag == "--node")
+      o.node = int(count(0, kernel.nodes - 1));
+    else if (flag == "--meet")
+      o.meet = value();
     else if (flag == "--processes")
       o.processes = true;
     else if (flag == "--delay")
@@ -62,12 +64,13 @@ Options parse(int argc, char** argv) {
   }
   if (target != "host" && target != "cuda") throw std::runtime_error("--target-kind must be host or cuda");
   o.cuda = target == "cuda";
-  if (o.cuda != (std::string(kernel::target()) != "host"))
-    throw std::runtime_error(std::string(kernel::kName) + " was built for " + kernel::target() +
+  if (o.cuda != (std::string(kernel.target()) != "host"))
+    throw std::runtime_error(std::string(kernel.name) + " was built for " + kernel.target() +
                              ", not for --target-kind " + target);
-  if (!o.devices.empty() && int(o.devices.size()) != kernel::kWorld)
-    throw std::runtime_error("--devices needs one device for each of " + std::to_string(kernel::kWorld) + " ranks");
-  if (o.m.empty()) o.m.push_back(kernel::kMaxM);
+  if (!o.devices.empty() && int(o.devices.size()) != kernel.world)
+    throw std::runtime_error("--devices needs one device for each of " + std::to_string(kernel.world) + " ranks");
+  if ((o.node < 0) != o.meet.empty()) throw std::runtime_error("--node and --meet go together");
+  if (o.m.empty()) o.m.push_back(kernel.max_m);
   if (o.m.size() > 64) throw std::runtime_error("--m: at most 64 in one run");
   if (o.time < 0) o.time = o.cuda ? 20 : 0;
   return o;

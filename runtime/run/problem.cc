@@ -1,6 +1,7 @@
 #include "problem.h"
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace mk::run {
@@ -25,17 +26,21 @@ void fill_row(Type type, uint16_t* out, int64_t k, uint64_t key, float scale) {
   }
 }
 
-enum class Matrix : uint64_t { kA = 1, kB = 2, kSample = 3, kRows = 4, kBias = 5 };
+enum class Matrix : uint64_t { kA = 1, kB = 2, kSample = 3, kRows = 4, kBias = 5, kDepths = 6, kResidual = 7 };
 
 uint64_t key(uint64_t seed, int launch, Matrix which, uint64_t owner, int64_t row) {
   return mix(mix(mix(mix(seed) + uint64_t(launch)) + uint64_t(which) * 1000 + owner) + uint64_t(row));
 }
 
-template <Type T>
-double dot(const uint16_t* a, const uint16_t* b, int64_t k) {
+void widen(Type type, const uint16_t* from, int64_t count, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = value(type, from + i);
+}
+
+// Most of the work, on copies that no other thread sees: sanitizers, under which it would take ten times as long, need not look.
+[[gnu::no_sanitize("thread", "address", "undefined")]] double dot(const float* a, const float* b, int64_t k) {
   double sum[8] = {};
   for (int64_t i = 0; i < k; i += 8)
-    for (int j = 0; j < 8; ++j) sum[j] += double(value<T>(a + i + j)) * double(value<T>(b + i + j));
+    for (int j = 0; j < 8; ++j) sum[j] += double(a[i + j]) * double(b[i + j]);
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
@@ -59,8 +64,14 @@ int owner(const std::vector<int64_t>& rows, int64_t row) {
   return r;
 }
 
+int64_t length(const std::vector<Problem::Part>& of) {
+  int64_t k = 0;
+  for (const auto& part : of) k += part.k;
+  return k;
+}
+
 void scan(const Problem& p, const std::vector<uint16_t>& c, int launch) {
-  const int64_t columns = p.c_columns(), size = p.m * columns;
+  const int64_t columns = p.c_columns(), size = p.c_rows() * columns;
   int64_t bad = 0, first = 0;
   for (int64_t i = size - 1; i >= 0; --i)
     if (!std::isfinite(value(p.out, &c[i * words(p.out)]))) ++bad, first = i;
@@ -68,7 +79,7 @@ void scan(const Problem& p, const std::vector<uint16_t>& c, int launch) {
     wrong(p, launch,
           std::to_string(bad) + " elements of C are not finite or were never written, the first in row " +
               std::to_string(first / columns) + ", column " + std::to_string(first % columns) + ", of rank " +
-              std::to_string(owner(p.rows(launch), first / columns)) + "'s shard");
+              std::to_string(!p.all_rows ? p.rank : owner(p.rows(launch), first / columns)) + "'s shard");
   for (int i = 0; i < kGuard; ++i)
     if (c[size * words(p.out) + i] != kGuardBits)
       wrong(p, launch, "element " + std::to_string(i / words(p.out)) + " after the end of C was overwritten");
@@ -91,35 +102,89 @@ std::vector<int64_t> Problem::rows(int launch) const {
   return out;
 }
 
+std::vector<int64_t> Problem::depths(int launch) const {
+  std::vector<int64_t> out(world, k);
+  if (!any_k) return out;
+  for (int r = 0; r < world; ++r) {
+    const uint64_t draw = key(seed, launch, Matrix::kDepths, 0, r);
+    out[r] = draw % 3 == 0 ? 0 : int64_t((draw >> 8) % uint64_t(k / 8 + 1)) * 8;
+  }
+  return out;
+}
+
+std::vector<Problem::Part> Problem::parts(int launch) const {
+  if (!reduces) return {{0, rank, k}};
+  std::vector<Part> all;
+  const std::vector<int64_t> of = depths(launch);
+  for (int r = 0; r < world; ++r) all.push_back({r, r, of[r]});
+  return all;
+}
+
+// A row of the whole A, as far as these parts go.
+void Problem::fill_a(uint16_t* out, int launch, const std::vector<Part>& of, int64_t row) const {
+  for (const Part& part : of) {
+    fill_row(in, out, part.k, key(seed, launch, Matrix::kA, uint64_t(part.a), row), 1.0f);
+    out += part.k;
+  }
+}
+
 std::vector<uint16_t> Problem::a(int launch) const {
+  const std::vector<Part> own = reduces ? std::vector{parts(launch)[rank]} : parts(launch);
   const std::vector<int64_t> all = rows(launch);
-  int64_t begin = 0;
-  for (int r = 0; r < rank; ++r) begin += all[r];
-  std::vector<uint16_t> shard(all[rank] * k);
-  for (int64_t i = 0; i < all[rank]; ++i)
-    fill_row(in, &shard[i * k], k, key(seed, launch, Matrix::kA, 0, begin + i), 1.0f);
-  return shard;
+  const int64_t begin = reduces ? 0 : std::accumulate(all.begin(), all.begin() + rank, int64_t(0)), count = reduces ? m : all[rank], depth = own[0].k;
+  std::vector<uint16_t> part(count * depth);
+  for (int64_t i = 0; i < count; ++i) fill_a(part.data() + i * depth, launch, own, begin + i);
+  return part;
 }
 
 std::vector<uint16_t> Problem::b(int launch) const {
-  std::vector<uint16_t> rows = weights(launch);
+  const std::vector<Part> own = reduces ? std::vector{parts(launch)[rank]} : parts(launch);
+  std::vector<uint16_t> rows = weights(launch, own);
   if (!b_by_rows) return rows;
+  const int64_t depth = own[0].k;
   std::vector<uint16_t> turned(rows.size());
   for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = 0; i < k; ++i) turned[i * n + j] = rows[j * k + i];
+    for (int64_t i = 0; i < depth; ++i) turned[i * n + j] = rows[j * depth + i];
   return turned;
 }
 
-std::vector<uint16_t> Problem::weights(int launch) const {
-  std::vector<uint16_t> rows(n * k);
-  for (int64_t j = 0; j < n; ++j) fill_row(in, &rows[j * k], k, key(seed, launch, Matrix::kB, uint64_t(rank), j), 1.0f / 16);
+std::vector<uint16_t> Problem::weights(int launch, const std::vector<Part>& of) const {
+  std::vector<uint16_t> rows(n * length(of));
+  uint16_t* out = rows.data();
+  for (int64_t j = 0; j < n; ++j)
+    for (const Part& part : of) {
+      fill_row(in, out, part.k, key(seed, launch, Matrix::kB, uint64_t(part.b), j), 1.0f / 16);
+      out += part.k;
+    }
   return rows;
 }
 
 std::vector<uint16_t> Problem::bias(int launch) const {
   std::vector<uint16_t> vector(n);
-  fill_row(in, vector.data(), n, key(seed, launch, Matrix::kBias, uint64_t(rank), 0), 1.0f);
+  fill_row(in, vector.data(), n, key(seed, launch, Matrix::kBias, uint64_t(reduces && all_rows ? 0 : rank), 0), 1.0f);
   return vector;
+}
+
+int64_t Problem::first_row(int launch) const {
+  const std::vector<int64_t> owned = rows(launch);
+  return all_rows ? 0 : std::accumulate(owned.begin(), owned.begin() + rank, int64_t(0));
+}
+
+void Problem::fill_residual(uint16_t* to, int launch, int64_t row) const {
+  std::vector<uint16_t> narrowed(c_columns());
+  fill_row(in, narrowed.data(), c_columns(), key(seed, launch, Matrix::kResidual, 0, row), 1.0f);
+  for (int64_t j = 0; j < c_columns(); ++j) {
+    const float f = value(in, &narrowed[j]);
+    if (out == Type::kFp32) std::memcpy(to + 2 * j, &f, sizeof f);
+    else to[j] = narrow(out, f);
+  }
+}
+
+std::vector<uint16_t> Problem::residual(int launch) const {
+  if (!epilogue.residual) return {};
+  std::vector<uint16_t> matrix(c_words() - kGuard);
+  for (int64_t i = 0; i < c_rows(); ++i) fill_residual(matrix.data() + i * c_columns() * words(out), launch, first_row(launch) + i);
+  return matrix;
 }
 
 std::vector<uint16_t> Problem::poisoned_c() const {
@@ -131,29 +196,40 @@ std::vector<uint16_t> Problem::poisoned_c() const {
 double Problem::check(const std::vector<uint16_t>& c, int launch) const {
   scan(*this, c, launch);
   const int64_t columns = c_columns();
-  const std::vector<uint16_t> across = weights(launch), added = bias(launch);
-  const bool full = m * n * k <= kFull;
-  const auto dot_of = in == Type::kFp16 ? dot<Type::kFp16> : dot<Type::kBf16>;
-  const double limit = bound(out);
-  std::vector<uint16_t> line(k);
+  const std::vector<Part> of = parts(launch);
+  const int64_t depth = length(of);
+  const std::vector<uint16_t> across = weights(launch, of), added = bias(launch);
+  const bool full = c_rows() * n * depth <= kFull;
+  const double limit = std::max(bound(out), bound(partial));
+  std::vector<uint16_t> narrow_line(depth);
+  std::vector<float> line(depth), wide(full ? across.size() : depth);  // a row of A; all columns of B, or one
+  if (full) widen(in, across.data(), int64_t(across.size()), wide.data());
   const auto product = [&](int64_t j) {
-    return dot_of(line.data(), &across[j * k], k) + (epilogue.bias ? double(value(in, &added[j])) : 0.0);
+    if (!full) widen(in, across.data() + j * depth, depth, wide.data());
+    return dot(line.data(), wide.data() + (full ? j * depth : 0), depth) + (epilogue.bias ? double(value(in, &added[j])) : 0.0);
   };
   std::vector<Norms> shards(world);
   const std::vector<int64_t> owned = rows(launch);
+  const int64_t begin = first_row(launch), end = begin + c_rows();
+  std::vector<uint16_t> last(epilogue.residual ? columns * words(out) : 0);
   // One row of A at a time: all its columns, or those of the blocks for which it was drawn.
-  for (int64_t row = 0; row < m; ++row) {
+  for (int64_t row = begin; row < end; ++row) {
     bool made = false;
     const int64_t top = row / kBlock * kBlock, height = std::min(kBlock, m - top);
     for (int64_t left = 0; left < columns; left += kBlock) {
       const int64_t width = std::min(kBlock, columns - left);
       const uint64_t draw = full ? 0 : key(seed, launch, Matrix::kSample, uint64_t(top), left);
       if (!full && top + int64_t(draw % uint64_t(height)) != row) continue;
-      if (!made) fill_row(in, line.data(), k, key(seed, launch, Matrix::kA, 0, row), 1.0f);
+      if (!made) {
+        fill_a(narrow_line.data(), launch, of, row);
+        widen(in, narrow_line.data(), depth, line.data());
+      }
+      if (!made && epilogue.residual) fill_residual(last.data(), launch, row);
       made = true;
       const int64_t drawn = left + int64_t((draw >> 32) % uint64_t(width));
       for (int64_t col = full ? left : drawn; col < (full ? left + width : drawn + 1); ++col)
-        shards[owner(owned, row)].add(value(out, &c[(row * columns + col) * words(out)]), epilogue.apply(col, product));
+        shards[owner(owned, row)].add(value(out, &c[((row - begin) * columns + col) * words(out)]),
+                                      epilogue.apply(col, product) + (epilogue.residual ? double(value(out, &last[col * words(out)])) : 0.0));
     }
   }
   Norms all;

@@ -24,7 +24,7 @@ void run_rank(const Program& program, Meeting& meeting, int rank) {
 
 void as_threads(Meeting& meeting, const Program& program) {
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < meeting.world; ++rank)
+  for (int rank = meeting.first; rank < meeting.first + meeting.world; ++rank)
     threads.emplace_back([&meeting, &program, rank] { run_rank(program, meeting, rank); });
   for (std::thread& t : threads) t.join();
 }
@@ -32,7 +32,7 @@ void as_threads(Meeting& meeting, const Program& program) {
 void as_processes(Meeting& meeting, const Program& program) {
   std::fflush(nullptr);
   std::vector<pid_t> children;
-  for (int rank = 0; rank < meeting.world; ++rank) {
+  for (int rank = meeting.first; rank < meeting.first + meeting.world; ++rank) {
     pid_t pid = ::fork();
     if (pid < 0) {
       meeting.fail(rank, std::string("fork: ") + std::strerror(errno));
@@ -47,7 +47,7 @@ void as_processes(Meeting& meeting, const Program& program) {
   for (size_t left = children.size(); left > 0; --left) {
     int status = 0;
     pid_t pid = ::wait(&status);
-    int rank = int(std::find(children.begin(), children.end(), pid) - children.begin());
+    int rank = meeting.first + int(std::find(children.begin(), children.end(), pid) - children.begin());
     if (WIFSIGNALED(status))
       meeting.fail(rank, "rank " + std::to_string(rank) + " was ended by signal " + std::to_string(WTERMSIG(status)) +
                              " (" + strsignal(WTERMSIG(status)) + ")");
@@ -72,10 +72,11 @@ void Meeting::fail(int rank, const std::string& error) {
   o.failure = failures.fetch_add(1) + 1;
 }
 
-const Meeting& start(int world, bool processes, const Program& program) {
+const Meeting& start(int world, bool processes, const Program& program, int first) {
   void* shared = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) throw std::runtime_error("no shared memory for the ranks' results");
   Meeting& meeting = *new (shared) Meeting{};
+  meeting.first = first;
   meeting.world = world;
   processes ? as_processes(meeting, program) : as_threads(meeting, program);
   return meeting;
@@ -84,7 +85,7 @@ const Meeting& start(int world, bool processes, const Program& program) {
 std::vector<std::string> errors(const Meeting& meeting) {
   std::vector<std::string> list;
   for (uint32_t order = 1; order <= meeting.failures.load(); ++order)
-    for (int rank = 0; rank < meeting.world; ++rank)
+    for (int rank = meeting.first; rank < meeting.first + meeting.world; ++rank)
       if (meeting.outcome[rank].failure == order &&
           std::find(list.begin(), list.end(), meeting.outcome[rank].error) == list.end())
         list.push_back(meeting.outcome[rank].error);

@@ -24,10 +24,10 @@ struct Outcome {
 
 // Lies in memory that all ranks share.
 struct Meeting {
-  int world;
+  int first, world;  // ranks here
   std::atomic<uint32_t> arrived, failures;
   Outcome outcome[MK_MAX_WORLD];
-  alignas(64) char blobs[MK_MAX_WORLD * 4096];
+  alignas(64) char blobs[MK_MAX_WORLD * 8192];
 
   bool failed() const { return failures.load() != 0; }
   bool meet();  // waits until every rank has come here as often; false once one of them has failed
@@ -36,9 +36,9 @@ struct Meeting {
 
 using Program = std::function<void(Meeting&, int rank)>;  // throws std::exception with a sentence
 
-// Runs the program on every rank. Processes are forked here, so nothing may have started threads or CUDA before.
+// Runs the program on `world` ranks from `first` on. Processes are forked here, so nothing may have started threads or CUDA before.
 // Returns the shared memory, for good.
-const Meeting& start(int world, bool processes, const Program& program);
+const Meeting& start(int world, bool processes, const Program& program, int first = 0);
 
 // Sentences of the failed ranks, in the order in which they failed, each once.
 std::vector<std::string> errors(const Meeting& meeting);

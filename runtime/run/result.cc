@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "kernel.h"
-
 namespace mk::run {
 namespace {
 
@@ -29,14 +27,14 @@ std::string number(double value) {
   return text;
 }
 
-std::string row_of(const Options& o, const Meeting& meeting, size_t i) {
+std::string row_of(const Kernel& kernel, const Options& o, const Meeting& meeting, size_t i) {
   Row worst{};
-  for (int rank = 0; rank < meeting.world; ++rank) {
+  for (int rank = meeting.first; rank < meeting.first + meeting.world; ++rank) {
     const Row& row = meeting.outcome[rank].rows[i];
     worst.rel_err = std::max(worst.rel_err, row.rel_err);
     worst.ms = std::max(worst.ms, row.ms);
   }
-  const double flops = 2.0 * double(o.m[i]) * double(kernel::kN) * double(kernel::kK);
+  const double flops = 2.0 * double(o.m[i]) * double(kernel.n) * double(kernel.k);
   const bool timed = o.time > 0 && worst.ms > 0;
   return "{\"m\":" + std::to_string(o.m[i]) + ",\"launches\":" + std::to_string(o.launches) +
          ",\"rel_err\":" + number(worst.rel_err) + ",\"ms_median\":" + (timed ? number(worst.ms) : "null") +
@@ -52,14 +50,14 @@ std::string object(bool ok, const std::string& rows, const std::string& error) {
 
 std::string json_error(const std::string& error) { return object(false, "", error); }
 
-std::string json(const Options& options, const Meeting& meeting) {
+std::string json(const Kernel& kernel, const Options& options, const Meeting& meeting) {
   if (meeting.failed()) {
     std::string text;
     for (const std::string& e : errors(meeting)) text += (text.empty() ? "" : "; ") + e;
     return json_error(text);
   }
   std::string rows;
-  for (size_t i = 0; i < options.m.size(); ++i) rows += (i ? "," : "") + row_of(options, meeting, i);
+  for (size_t i = 0; i < options.m.size(); ++i) rows += (i ? "," : "") + row_of(kernel, options, meeting, i);
   return object(true, rows, "");
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "nodes.h"
+
 namespace mk::run {
 namespace {
 
@@ -26,15 +28,19 @@ int device_of(const Options& o, int rank) {
 
 }  // namespace
 
-Session::Session(Meeting& meeting, const Options& o, int rank) {
+Session::Session(const Kernel& kernel, Meeting& meeting, const Options& o, int rank) : kernel_(kernel) {
   mk_kernel_need need{};
-  std::snprintf(need.name, sizeof need.name, "%s", kernel::kName);
-  need.abi = kernel::abi();
-  need.heap_bytes = kernel::kHeapBytes;
+  std::snprintf(need.name, sizeof need.name, "%s", kernel.name);
+  need.abi = kernel.abi();
+  need.heap_bytes = kernel.heap_bytes;
+  need.nodes = kernel.nodes;
+  need.backend = kernel.backend;
+  need.lanes = kernel.lanes;
+  need.inbox_words = kernel.inbox_words;
   mk_options options{};
   options.size = sizeof options;
   options.rank = rank;
-  options.world = kernel::kWorld;
+  options.world = kernel.world;
   options.device_kind = o.cuda ? MK_DEVICE_CUDA : MK_DEVICE_HOST;
   options.device = device_of(o, rank);
   options.timeout_ms = o.timeout_ms;
@@ -47,10 +53,14 @@ Session::Session(Meeting& meeting, const Options& o, int rank) {
     must(mk_blob(world_, &blob, &len));
     std::memcpy(meeting.blobs + size_t(rank) * len, blob, len);
     if (!meeting.meet()) throw Elsewhere();
+    if (o.node >= 0) {
+      if (rank == meeting.first) gather_blobs(o.meet, o.node, kernel.nodes, meeting.blobs, len * size_t(meeting.world));
+      if (!meeting.meet()) throw Elsewhere();
+    }
     must(mk_connect(world_, meeting.blobs, len, err_, sizeof err_));
     mk_view view;
     must(mk_view_of(world_, 0, &view, err_, sizeof err_));
-    must(kernel::open(&view, &kernel_, err_, sizeof err_));
+    must(kernel.open(&view, &handle_, err_, sizeof err_));
     must(mk_stream_new(world_, &stream_, err_, sizeof err_));
   } catch (...) {
     close();
@@ -62,7 +72,7 @@ Session::~Session() { close(); }
 
 void Session::close() {
   if (stream_) mk_stream_sync(world_, stream_, nullptr, 0);
-  if (kernel_) kernel::close(kernel_);
+  if (handle_) kernel_.close(handle_);
   if (stream_) mk_stream_free(world_, stream_);
   mk_close(world_);
 }
@@ -71,16 +81,11 @@ void Session::must(int status) {
   if (status != MK_OK) throw std::runtime_error(err_[0] ? err_ : "status " + std::to_string(status));
 }
 
-void Session::launch(const void* a, const void* b, const void* bias, void* c, int64_t m, const std::vector<int64_t>& rows) {
-  kernel::Args args{};
-  args.a = a;
-  args.b = b;
-  kernel::set_bias(args, bias);
-  args.c = c;
-  args.m = m;
-  args.rows = kernel::kMaxRows > 0 ? rows.data() : nullptr;
-  args.stream = stream_;
-  must(kernel::launch(kernel_, &args, err_, sizeof err_));
+void Session::launch(Launch launch) {
+  launch.stream = stream_;
+  const int status = kernel_.launch(handle_, launch, err_, sizeof err_);
+  if (status == MK_EABORTED) must(mk_check(world_, err_, sizeof err_));  // says why
+  must(status);
 }
 
 void Session::sync() {

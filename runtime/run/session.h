@@ -13,11 +13,11 @@ namespace mk::run {
 class Session {
  public:
   // Opens the world, exchanges blobs through the meeting, opens the kernel. Throws Elsewhere where another rank failed.
-  Session(Meeting& meeting, const Options& options, int rank);
+  Session(const Kernel& kernel, Meeting& meeting, const Options& options, int rank);
   Session(const Session&) = delete;
   ~Session();
 
-  void launch(const void* a, const void* b, const void* bias, void* c, int64_t m, const std::vector<int64_t>& rows);
+  void launch(Launch launch);                      // on the stream of this session
   void sync();                                     // and mk_check
   void* mark();                                    // in stream order
   double elapsed(void* from, void* to);            // milliseconds
@@ -31,8 +31,9 @@ class Session {
   void must(int status);
   void close();
 
+  const Kernel& kernel_;
   mk_world* world_ = nullptr;
-  kernel::Handle* kernel_ = nullptr;
+  void* handle_ = nullptr;
   void* stream_ = nullptr;
   char err_[1024] = "";
 };

@@ -8,18 +8,17 @@ NaN.
 """
 import json
 import os
-import platform
 import re
-import statistics
 import sys
 
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric
 
+from timing import SETS, all_gather, in_turns, machine, summary
 from world import Kernel
 
-ROUNDS, LAUNCHES, SETS, LINK = 4, 10, 3, 330e9  # LINK: bytes a second a GPU sends to its peers, docs/performance.md
+LINK = 330e9  # bytes a second a GPU sends to its peers, docs/performance.md
 
 
 def main():
@@ -27,12 +26,6 @@ def main():
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-
-    def all_gather(blob):
-        blobs = [None] * world
-        dist.all_gather_object(blobs, blob)
-        return blobs
-
     rows = []
     for name in names:
         header = f"{folder}/{name}/{name}.h"
@@ -43,34 +36,26 @@ def main():
         kernel.close()
         torch.cuda.empty_cache()
     if rank == 0:
-        machine = {"gpu": torch.cuda.get_device_name(), "gpus": world, "cuda": torch.version.cuda, "torch": torch.__version__,
-                   "nccl": ".".join(map(str, torch.cuda.nccl.version())), "driver": driver(), "cpu": platform.machine()}
         command = f"torchrun --nproc-per-node={world} tests/bench/ag_gemm.py {folder} RESULT.json {' '.join(names)}"
-        json.dump({"machine": machine, "command": command, "rows": rows}, open(result, "w"), indent=1)
+        json.dump({"machine": machine(), "command": command, "rows": rows}, open(result, "w"), indent=1)
     dist.destroy_process_group()
 
 
-def driver():
-    line = open("/proc/driver/nvidia/version").readline() if os.path.exists("/proc/driver/nvidia/version") else ""
-    found = re.search(r"(\d+\.\d+\.\d+)", line)
-    return found.group(1) if found else "unknown"
-
-
 def measure(kernel, m, n, k, rank, world):
-    share = m // world
+    share, here = -(-m // world), m // world + (rank < m % world)  # rows of the peers' shards; the peers know only equal ones
+    assert share * world == m or share == 1, f"{m} rows are not {world} equal shards"
     random = lambda *shape: torch.rand(*shape, device="cuda", dtype=torch.bfloat16) * 2 - 1
     a = [random(share, k) for _ in range(SETS)]
     b = [random(n, k) for _ in range(SETS)]
     out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
-    gathered = torch.empty(m, k, device="cuda", dtype=torch.bfloat16)
+    gathered = torch.empty(share * world, k, device="cuda", dtype=torch.bfloat16)
     stream = torch.cuda.current_stream().cuda_stream
-    meet = torch.zeros(1, device="cuda")
 
     def ours(i):
-        kernel.launch(a[i], b[i], out, m, stream)
+        kernel.launch(a[i][:here], b[i], out, m, stream)
 
     def gemm(i):
-        torch.matmul(gathered, b[i].t(), out=out)
+        torch.matmul(gathered[:m], b[i].t(), out=out)
 
     def gather(i):
         dist.all_gather_into_tensor(gathered, a[i]) if world > 1 else gathered.copy_(a[i])
@@ -87,7 +72,7 @@ def measure(kernel, m, n, k, rank, world):
 
         def torch_fused(i):
             _, (c,) = torch.ops.symm_mem.fused_all_gather_matmul(a[i], [b[i].t()], 0, group)
-            return c
+            return c[:m]
 
         ways["torch_symmetric"] = torch_fused
     errors = {}
@@ -103,26 +88,7 @@ def measure(kernel, m, n, k, rank, world):
             worst = max(worst, ((c.float() - out.float()).norm() / out.float().norm()).item())
         errors[way] = worst
         assert worst < 1e-2, f"{way}: relative error {worst}"
-    times = {way: [] for way in ways}
-    for _ in range(ROUNDS):
-        for way, run in ways.items():
-            run(0)
-            marks = []
-            for i in range(LAUNCHES):
-                if world > 1:
-                    dist.all_reduce(meet)
-                torch.cuda._sleep(200_000)  # the host runs ahead, so that its launches are not in the time
-                marks.append([torch.cuda.Event(enable_timing=True) for _ in range(2)])
-                marks[-1][0].record()
-                run(i % SETS)
-                marks[-1][1].record()
-            torch.cuda.synchronize()
-            took = torch.tensor([start.elapsed_time(end) for start, end in marks], device="cuda")
-            if world > 1:
-                dist.all_reduce(took, op=dist.ReduceOp.MAX)
-            times[way] += took.tolist()
-    row = {"m": m, "n": n, "k": k, "ms": {way: round(statistics.median(t), 4) for way, t in times.items()},
-           "spread": {way: round((max(t) - min(t)) / statistics.median(t), 3) for way, t in times.items()}, "relative_error": errors}
+    row = {"m": m, "n": n, "k": k} | summary(in_turns(ways)) | {"relative_error": errors}
     row["bound_ms"] = round(max(row["ms"]["gemm"], 1e3 * (world - 1) * share * k * 2 / LINK), 4)
     if rank == 0:
         print(json.dumps(row), flush=True)

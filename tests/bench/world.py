@@ -2,11 +2,12 @@
 import ctypes as c
 import re
 
-MAX_WORLD, NAME_LEN = 8, 64
+MAX_WORLD, MAX_LANES, NAME_LEN = 64, 4, 64
 
 
 class Need(c.Structure):
-    _fields_ = [("name", c.c_char * NAME_LEN), ("abi", c.c_uint64), ("heap_bytes", c.c_uint64)]
+    _fields_ = [("name", c.c_char * NAME_LEN), ("abi", c.c_uint64), ("heap_bytes", c.c_uint64), ("nodes", c.c_int32),
+                ("backend", c.c_int32), ("lanes", c.c_int32), ("inbox_words", c.c_uint32)]
 
 
 class Options(c.Structure):
@@ -16,13 +17,21 @@ class Options(c.Structure):
 
 class View(c.Structure):
     _fields_ = [("size", c.c_uint32), ("rank", c.c_int32), ("world", c.c_int32), ("device_kind", c.c_int32),
-                ("device", c.c_int32), ("runtime", c.c_uint64), ("timeout_ns", c.c_uint64), ("abi", c.c_uint64),
-                ("heap_bytes", c.c_uint64), ("heap", c.c_void_p * MAX_WORLD), ("health", c.c_void_p), ("health_device", c.c_void_p)]
+                ("device", c.c_int32), ("nodes", c.c_int32), ("lanes", c.c_int32), ("runtime", c.c_uint64), ("timeout_ns", c.c_uint64), ("abi", c.c_uint64),
+                ("heap_bytes", c.c_uint64), ("heap", c.c_void_p * MAX_WORLD), ("region", c.c_uint64),
+                ("fifo", c.c_void_p * MAX_LANES), ("inbox", c.c_void_p), ("health", c.c_void_p), ("health_device", c.c_void_p)]
+
+
+_REST = [("c", c.c_void_p), ("lda", c.c_int64), ("ldb", c.c_int64), ("ldc", c.c_int64), ("m", c.c_int64),
+         ("rows", c.POINTER(c.c_int64)), ("stream", c.c_void_p)]
 
 
 class Args(c.Structure):
-    _fields_ = [("a", c.c_void_p), ("b", c.c_void_p), ("c", c.c_void_p), ("lda", c.c_int64), ("ldb", c.c_int64), ("ldc", c.c_int64),
-                ("m", c.c_int64), ("rows", c.POINTER(c.c_int64)), ("stream", c.c_void_p)]
+    _fields_ = [("a", c.c_void_p), ("b", c.c_void_p)] + _REST
+
+
+class BiasArgs(c.Structure):  # of a kernel with bias = true
+    _fields_ = [("a", c.c_void_p), ("b", c.c_void_p), ("bias", c.c_void_p)] + _REST
 
 
 class Failed(RuntimeError):
@@ -42,7 +51,7 @@ class Kernel:
         macro = lambda what: int(re.search(rf"_{what} (0x[0-9a-f]+|\d+)", open(header).read()).group(1), 0)
         self.rt = c.CDLL(f"{folder}/libmkrt.so")
         lib = c.CDLL(f"{folder}/lib{name}.sm_90a.so")
-        need = Need(name.encode(), macro("ABI"), macro("HEAP_BYTES"))
+        need = Need(name.encode(), *map(macro, ("ABI", "HEAP_BYTES", "NODES", "BACKEND", "LANES", "INBOX_WORDS")))
         options = Options(c.sizeof(Options), rank, world, 1, device, timeout_ms, c.pointer(need), 1)
         self.world = c.c_void_p()
         _call(self.rt.mk_open, c.byref(options), c.byref(self.world))
@@ -57,13 +66,20 @@ class Kernel:
         self._launch, self._close = getattr(lib, f"{name}_launch"), getattr(lib, f"{name}_close")
         self._launch.argtypes = [c.c_void_p, c.c_void_p, c.c_void_p, c.c_size_t]
 
-    def args(self, a, b, out, m, stream, rows=None):
+    def args(self, a, b, out, m, stream, rows=None, bias=None):
         """Of a launch. Matrices may have gaps between rows; rows: of every rank's a, for a kernel with max_rows."""
         given = None if rows is None else (c.c_int64 * len(rows))(*rows)
-        return Args(a.data_ptr(), b.data_ptr(), out.data_ptr(), a.stride(0), b.stride(0), out.stride(0), m, given, stream)
+        rest = out.data_ptr(), a.stride(0), b.stride(0), out.stride(0), m, given, stream
+        if bias is None:
+            return Args(a.data_ptr(), b.data_ptr(), *rest)
+        return BiasArgs(a.data_ptr(), b.data_ptr(), bias.data_ptr(), *rest)
 
-    def launch(self, a, b, out, m, stream, rows=None):
-        _call(self._launch, self.kernel, c.byref(self.args(a, b, out, m, stream, rows)))
+    def launch(self, a, b, out, m, stream, rows=None, bias=None):
+        try:
+            _call(self._launch, self.kernel, c.byref(self.args(a, b, out, m, stream, rows, bias)))
+        except Failed:
+            self.check()  # says why, where an earlier launch was given up
+            raise
 
     def launch_raw(self, args):
         """Without a sentence where it fails: for measuring. A status."""

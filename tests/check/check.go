@@ -11,6 +11,18 @@ type Product struct {
 	In, Out      Type // of A and B, of C
 	SeedA, SeedB uint64
 	Epilogue     Epilogue
+
+	// Where several ranks' products are added up: C is rows First, First + 1, ... of the sum of these, K columns in all, each
+	// rounded to Partial. The bias is still named by SeedB.
+	Parts   []Part
+	First   int
+	Partial Type
+}
+
+// Part is one rank's part of the columns of A and B.
+type Part struct {
+	SeedA, SeedB uint64
+	K            int
 }
 
 // fullWork is the number of multiplications up to which every element is compared.
@@ -37,7 +49,7 @@ type Result struct {
 // Check compares C, with its guards, as Guarded made it: every element where that is little work, otherwise a random
 // element of every 32 x 32 block, chosen anew by sample; and every element for NaNs and infinities.
 func (p Product) Check(guarded []uint16, sample uint64) Result {
-	r := Result{bound: p.Out.bound()}
+	r := Result{bound: max(p.Out.bound(), p.Partial.bound())}
 	r.scan(p, guarded)
 	c := Inner(guarded)
 	if p.M*p.N*p.K <= fullWork {
@@ -122,12 +134,15 @@ func (p Product) full(c []uint16, r *Result) {
 		return
 	}
 	var s sums
-	b, bias := p.row(p.SeedB, 0, p.N*p.K), p.bias()
+	b, bias := make([][]float64, p.N), p.bias()
+	for j := range b {
+		b[j] = p.weights(j)
+	}
 	for i := range p.M {
-		a := p.row(p.SeedA, i*p.K, p.K)
+		a, residual := p.whole(i), p.residual(i)
 		for j := range p.Columns() {
-			want, slack := p.Epilogue.apply(j, func(j int) (float64, float64) { return dot(a, b[j*p.K:][:p.K], bias[j]) })
-			p.compare(r, &s, c, i, j, want, slack)
+			want, slack := p.Epilogue.apply(j, func(j int) (float64, float64) { return p.dot(a, b[j], bias[j]) })
+			p.compare(r, &s, c, i, j, want+residual[j], slack)
 		}
 	}
 	r.Norm = s.norm()
@@ -143,12 +158,55 @@ func (p Product) row(seed uint64, first, n int) []float64 {
 	return values
 }
 
+func (p Product) parts() []Part {
+	if p.Parts == nil {
+		return []Part{{p.SeedA, p.SeedB, p.K}}
+	}
+	return p.Parts
+}
+
+// whole is the row of A, of all parts, that makes row i of C, and weights what makes column j of the product.
+func (p Product) whole(i int) (row []float64) {
+	for _, part := range p.parts() {
+		row = append(row, p.row(part.SeedA, (p.First+i)*part.K, part.K)...)
+	}
+	return row
+}
+
+func (p Product) weights(j int) (row []float64) {
+	for _, part := range p.parts() {
+		row = append(row, p.row(part.SeedB, j*part.K, part.K)...)
+	}
+	return row
+}
+
 // bias is the vector that is added; it continues the random matrix of B.
 func (p Product) bias() []float64 {
 	if !p.Epilogue.Bias {
 		return make([]float64, p.N)
 	}
 	return p.row(p.SeedB, p.N*p.K, p.N)
+}
+
+// residual is the row that is added to row i of C; rows continue the random matrix of B, and the bias.
+func (p Product) residual(i int) []float64 {
+	if !p.Epilogue.Residual {
+		return make([]float64, p.Columns())
+	}
+	return p.row(p.SeedB, p.N*(p.K+1)+(p.First+i)*p.Columns(), p.Columns())
+}
+
+// Residual is the matrix that is added to C, of the type of C.
+func (p Product) Residual() []uint16 {
+	words := make([]uint16, 0, p.Words())
+	for i := range p.M {
+		for _, v := range p.residual(i) {
+			var element [2]uint16
+			p.Out.Put(element[:], float32(v))
+			words = append(words, element[:p.Out.Words()]...)
+		}
+	}
+	return words
 }
 
 // Block is the height and width of the blocks of which one element is compared in large results.
@@ -165,12 +223,23 @@ func (p Product) sampled(c []uint16, sample uint64, r *Result) {
 			h := mix(sample, uint64(i0)<<32|uint64(j0))
 			i := i0 + int(h>>32)%min(Block, p.M-i0)
 			j := j0 + int(h&0xffffffff)%min(Block, p.Columns()-j0)
-			a := p.row(p.SeedA, i*p.K, p.K)
-			want, slack := p.Epilogue.apply(j, func(j int) (float64, float64) { return dot(a, p.row(p.SeedB, j*p.K, p.K), bias[j]) })
-			p.compare(r, &s, c, i, j, want, slack)
+			a := p.whole(i)
+			want, slack := p.Epilogue.apply(j, func(j int) (float64, float64) { return p.dot(a, p.weights(j), bias[j]) })
+			p.compare(r, &s, c, i, j, want+p.residual(i)[j], slack)
 		}
 	}
 	r.Norm = s.norm()
+}
+
+// dot is dot, of which each part may be off by what rounding it costs.
+func (p Product) dot(a, b []float64, added float64) (sum, slack float64) {
+	sum, slack = dot(a, b, added)
+	for _, part := range p.Parts {
+		s, _ := dot(a[:part.K], b[:part.K], 0)
+		slack += math.Abs(s) * p.Partial.unit()
+		a, b = a[part.K:], b[part.K:]
+	}
+	return sum, slack
 }
 
 // dot is the sum of a*b and of what is added to it, and how far a sum in float32 may be off: adding K products in any

@@ -7,6 +7,7 @@ type Epilogue struct {
 	Bias       bool   // add element j of a vector of N to column j
 	Activation string // "gelu", "silu"; "" or "none" for none
 	Gated      bool   // columns 2j and 2j+1 make column j of C: activation(one) * other
+	Residual   bool   // add a matrix like C, last
 }
 
 func (e Epilogue) fold() int {

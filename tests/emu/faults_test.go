@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/mkgen/mkgen/gen/build"
-	"github.com/mkgen/mkgen/gen/emit"
+	"github.com/mkgen/mkgen/tests/cxx"
 )
 
 // fault is something that goes wrong on a rank of the first world of the process, in its third and last launch.
@@ -18,6 +18,7 @@ type fault struct {
 	what      string
 	edits     []edit
 	arguments []string
+	link      string   // MKGEN_SHM
 	ends      []string // pattern of how each rank ends
 	unless    edit     // with this too, the test must fail: what it shows is due to the text replaced
 }
@@ -31,43 +32,51 @@ func inLaunch(statement string) []edit {
 	}
 }
 
+// elsewhere keeps rank 1 out of its launch until every rank of its node has given up.
+var elsewhere = inLaunch("for (int i = 0; i < World::kLocal; ++i) while (mk::load_acquire(&kernel->globals.world.control[i]->abort) == 0) std::this_thread::yield();" +
+	`return error.fail(MK_ESYSTEM, "was elsewhere until every rank had given up");`)
+
 const (
-	late      = `kernel small: rank [02]: launch 3: .* waited for .*rank 1.*; deadline 3000 ms passed. Rank 1 is dead, stuck or was never launched`
+	late      = `kernel small: rank [02]: launch 3: .* waited for .*rank 1.*; deadline 20000 ms passed. Rank 1 is dead, stuck or was never launched`
 	disagree  = `kernel small: rank \d: launch 3: launched with M = (400 but rank 1 with M = 399|399 but rank [02] with M = 400)`
-	impatient = `kernel small: rank 0: launch 1: role compute.* waited for chunk .*; deadline 3000 ms passed`
+	impatient = `kernel small: rank 0: launch 1: role compute.* waited for chunk .*; deadline \d+ ms passed`
 )
 
 var faults = []fault{
-	{what: "a rank never launches", ends: []string{late, "was elsewhere", late}, edits: inLaunch(
-		"for (int i = 0; i < kWorld; ++i) while (mk::load_acquire(&kernel->globals.world.control[i]->abort) == 0) std::this_thread::yield();" +
-			`return error.fail(MK_ESYSTEM, "was elsewhere until every rank had given up");`)},
+	{what: "a rank never launches", ends: []string{late, "was elsewhere", late}, edits: elsewhere},
 	{what: "a rank dies", ends: []string{late, "rank 1 was ended by signal 9", late}, arguments: []string{"--processes"},
 		edits: inLaunch("std::raise(SIGKILL);")},
 	{what: "M differs", ends: []string{disagree, disagree, disagree},
 		edits:  inLaunch("--other.m; args = &other;"),
-		unless: edit{"", "if (seen >> 32 == want >> 32 && seen != want)", "if (false)"}},
+		unless: edit{"mk/meet.h", "if (seen >> 32 == want >> 32 && seen != want)", "if (false)"}},
 	{what: "M differs between processes", ends: []string{disagree, disagree, disagree}, arguments: []string{"--processes"},
 		edits: inLaunch("--other.m; args = &other;")},
 	// Only rank 0 has a short deadline, so the others end with its report because it tells them.
 	{what: "one rank gives up", ends: []string{impatient, impatient, impatient}, arguments: []string{"--processes", "--launches", "1"},
 		edits: []edit{
-			{"", "(kPieces / kRun)) return false;", "(kPieces / kRun) - 1) return false;"},
-			{"", "g.world = mk::world_of<kWorld>(*view);", "g.world = mk::world_of<kWorld>(*view);\n  if (view->rank != 0) g.world.timeout_ns *= 10;"}},
-		unless: edit{"mk/wait.h", "for (int i = 0; i < Size; ++i) {", "for (int i = world_.rank; i == world_.rank; ++i) {"}},
+			{"", "if (at.run >= runs) return false;", "if (at.run >= runs - 1) return false;"},
+			{"", "g.world = mk::world_of<World>(*view);", "g.world = mk::world_of<World>(*view);\n  if (view->rank != 0) g.world.timeout_ns *= 10;"}},
+		unless: edit{"mk/wait.h", "for (int i = 0; i < World::kLocal; ++i) {", "for (int i = world_.index(); i == world_.index(); ++i) {"}},
 }
 
-func TestFaults(t *testing.T) {
-	p, files := render(t, smallSpec)
-	worlds := worldsProgram(t, p.Name, files)
+func TestFaults(t *testing.T) { failing(t, smallSpec, faults) }
+
+// failing runs every fault on a kernel named small.
+func failing(t *testing.T, toml string, faults []fault) {
+	p, files := render(t, toml)
+	worlds := program(t, p, files, "worlds")
 	for _, f := range faults {
+		if testing.Short() && f.what != "a rank dies" {
+			continue
+		}
 		run := func(t *testing.T, edits ...edit) string {
 			t.Helper()
-			broken, err := build.Kernel(p, mutate(t, files, edits...), options("address,undefined"))
+			broken, err := build.Kernel(p, mutate(t, files, edits...), cxx.Mutant("address,undefined"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(deadline(t), worlds, append([]string{"--target-kind", "host", "--m", "400", "--launches", "3", "--timeout-ms", "3000"}, f.arguments...)...)
-			cmd.Env = append(cmd.Environ(), "LD_LIBRARY_PATH="+filepath.Dir(broken.Path))
+			cmd := exec.CommandContext(deadline(t), worlds, append([]string{"--target-kind", "host", "--m", "400", "--launches", "3", "--timeout-ms", "20000"}, f.arguments...)...)
+			cmd.Env = append(cmd.Environ(), "LD_LIBRARY_PATH="+filepath.Dir(broken.Path), "MKGEN_SHM="+f.link)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -99,40 +108,13 @@ func (f fault) pattern() string {
 	for rank, end := range f.ends {
 		fmt.Fprintf(&b, "world 0, rank %d: (%s).*\n", rank, end)
 	}
-	if !slices.Contains(f.arguments, "--processes") {
+	if !slices.Contains(f.arguments, "--processes") && f.link == "" {
 		for rank := range f.ends {
 			fmt.Fprintf(&b, "world 1, rank %d: right\n", rank)
 		}
 	}
+	if f.link != "" {
+		return b.String() // and so does the next world
+	}
 	return b.String() + "$"
-}
-
-// worldsProgram builds testdata/worlds.cc, which finds its kernel through LD_LIBRARY_PATH.
-func worldsProgram(t *testing.T, name string, files []emit.File) string {
-	t.Helper()
-	dir := t.TempDir()
-	p, _ := render(t, smallSpec)
-	kernel, err := build.Kernel(p, files, options("address,undefined"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	library, err := build.Runtime(options("address,undefined"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	include, err := build.IncludeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	arguments := append(slices.Clone(options("address,undefined").ExtraFlags), "-std=c++20", "-pthread", "-I../../runtime/run", "-I"+include, "-I"+filepath.Dir(kernel.Path),
-		fmt.Sprintf("-DMK_KERNEL_HEADER=\"%s.h\"", name), "-DMK_KERNEL_NAME="+name, "-DMK_KERNEL_MACROS="+strings.ToUpper(name), "testdata/worlds.cc")
-	for _, source := range []string{"ag_gemm", "options", "problem", "ranks", "session"} {
-		arguments = append(arguments, "../../runtime/run/"+source+".cc")
-	}
-	program := filepath.Join(dir, "worlds")
-	arguments = append(arguments, "-L"+filepath.Dir(kernel.Path), "-l"+name+".host", library.Path, "-o", program)
-	if out, err := exec.Command("g++", arguments...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
 }

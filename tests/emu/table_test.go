@@ -5,22 +5,20 @@ import (
 	"testing"
 
 	"github.com/mkgen/mkgen/gen/build"
+	"github.com/mkgen/mkgen/tests/cxx"
 	"github.com/mkgen/mkgen/tests/shapes"
+	"github.com/mkgen/mkgen/tests/short"
 )
 
-// TestTable runs every row that is not too large for a CPU: all its M in turn on one world, five launches back to back
-// each. All rows run under ThreadSanitizer. To keep the time in bounds, two of three run under AddressSanitizer too, and one
-// of those with a look for undefined behaviour, which takes as long again to compile, and with its ranks as processes.
+// TestTable runs every row that is not too large for a CPU, under ThreadSanitizer and under AddressSanitizer: all its M in turn on
+// one world, five launches back to back each.
 func TestTable(t *testing.T) {
-	for i, row := range shapes.Table {
-		if row.Large || testing.Short() && i%5 != 0 {
+	short.Skip(t)
+	for _, row := range shapes.Table {
+		if row.Large {
 			continue
 		}
-		sanitizers := [][]string{{"thread", "address,undefined"}, {"thread", "address"}, {"thread"}}[i%3]
-		if testing.Short() {
-			sanitizers = sanitizers[:1]
-		}
-		for _, sanitizer := range sanitizers {
+		for _, sanitizer := range []string{"thread", "address,undefined"} {
 			t.Run(row.Name()+"/"+sanitizer, func(t *testing.T) {
 				t.Parallel()
 				runRow(t, row, sanitizer)
@@ -31,7 +29,7 @@ func TestTable(t *testing.T) {
 
 func runRow(t *testing.T, row shapes.Row, sanitizer string) {
 	p, files := render(t, row.TOML())
-	runner, err := build.Runner(p, files, options(sanitizer))
+	runner, err := build.Runner(p, files, cxx.Sanitized(sanitizer))
 	if err != nil {
 		t.Fatal(err)
 	}

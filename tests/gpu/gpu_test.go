@@ -33,8 +33,11 @@ func program(t *testing.T) string {
 	goSum, _ := os.ReadFile(filepath.Join(root, "go.sum"))
 	write(t, filepath.Join(dir, "go.sum"), string(goSum))
 
-	command(t, ".", "go", "run", "./registry", "-o", dir, "-import", "table", "-rows", "^("+two+"|"+four+"|"+uneven+
-		"|ag_w4_n264_k328_rows|ag_w3_n72_k200_fp16|ag_w2_n264_k328_fp32|ag_w2_n400_k72_bias_geglu|ag_w2_n328_k200_kn)$")
+	rows := two + "|" + four + "|" + uneven + "|rs_w5_n200_k8_gelu"
+	if !testing.Short() {
+		rows += "|ag_w4_n264_k328_rows|ag_w3_n72_k200_fp16|ag_w2_n264_k328_fp32|ag_w2_n400_k72_bias_geglu|ag_w2_n328_k200_kn|ar_w4_n272_k136_kn_swiglu"
+	}
+	command(t, ".", "go", "run", "./registry", "-o", dir, "-import", "table", "-rows", "^("+rows+")$")
 	mkgen(t, filepath.Join(dir, "lib"), filepath.Join(dir, "specs", "*.toml"))
 	mkgen(t, filepath.Join(dir, "lib", "other"), filepath.Join(dir, "specs", "other", two+".toml"))
 	command(t, dir, "go", "build", "-mod=mod", "-o", "program", ".")

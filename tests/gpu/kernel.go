@@ -9,11 +9,12 @@ import (
 
 // Args are the operands of a launch of any kernel; kernels of a fixed M ignore M, those that split M evenly ignore Rows.
 type Args struct {
-	A, B, Bias, C mkrt.Ptr // Bias is for kernels that have one
-	LDA, LDB, LDC int
-	M             int
-	Rows          []int64
-	Stream        mkrt.Stream
+	A, B, C            mkrt.Ptr
+	Bias, Residual     mkrt.Ptr // for kernels that have one
+	LDA, LDB, LDC, LDR int
+	M, K               int // K is for kernels that take one of each rank
+	Rows               []int64
+	Stream             mkrt.Stream
 }
 
 // Instance is an opened kernel.
@@ -37,7 +38,7 @@ func Register(k mkrt.Kernel, open Open) { kernels[k.Name] = kernel{k, open} }
 
 // rowOf is the row that a kernel was generated from.
 func rowOf(name string) (shapes.Row, kernel, error) {
-	for _, r := range shapes.Table {
+	for _, r := range shapes.All() {
 		if k, ok := kernels[name]; ok && r.Name() == name {
 			return r, k, nil
 		}

@@ -32,6 +32,26 @@ def case(f):
     return f
 
 
+class Sums:
+    """A and B of this rank, whose products all ranks add up, the sum over all ranks, and how far from it an element may be."""
+
+    def __init__(self, world, rank, a, b):
+        self.a, self.b, self.c, self.most = a, b, [], []
+        first, rows = rank * (M // world) + min(rank, M % world), M // world + (rank < M % world)
+        self.own = slice(first, first + rows)  # of gemm_rs
+        for x, y in zip(a, b):
+            whole = torch.mm(x, y.t(), out_dtype=torch.float32)
+            rounded = whole.abs() / 128  # on its way
+            if world > 1:
+                dist.all_reduce(whole)
+                dist.all_reduce(rounded)
+            self.c.append(whole)
+            self.most.append(rounded + whole.abs() / 128 + 0.02)
+
+    def wrong(self, c, i, rows=slice(None)):
+        return (~((c.float() - self.c[i][rows]).abs() <= self.most[i][rows])).sum()
+
+
 class Rank:
     """This rank: inputs that all ranks know (A) or this one (B), with the products, and the stream of all launches."""
 
@@ -45,6 +65,7 @@ class Rank:
         self.a = [draw(M, alike) for _ in range(SETS)]
         self.b = [draw(N, apart) for _ in range(SETS)]
         self.c = [(a @ b.t()).float() for a, b in zip(self.a, self.b)]
+        self.sums = Sums(self.world, self.rank, [draw(M, apart) for _ in range(SETS)], self.b)
         self.even = [M // self.world + (r < M % self.world) for r in range(self.world)]
         self.random = random.Random(self.rank)
         self.alike = random.Random(-1)  # draws the same on all ranks
@@ -170,6 +191,73 @@ def graph_replays(r):
     return wrong.item() == 0, {"replays": COUNT, "launches_each": 2, "wrong": wrong.item()}
 
 
+def sums_back_to_back(r, name, rows):
+    """A slot that the next launch overwrites shows as a wrong sum, with no other sign."""
+    kernel, wrong, done = r.kernels[name], torch.zeros((), device="cuda", dtype=torch.int64), 0
+    c = [nan(M, N + 64)[rows, :N] for _ in range(SETS)]
+    r.meet()
+    while done < COUNT:
+        order = r.alike.sample(range(SETS), SETS)
+        for out in c:
+            out.fill_(float("nan"))
+        for i in order:
+            r.delay()
+            kernel.launch(r.sums.a[i], r.sums.b[i], c[i], M, r.stream())
+        for i in order:
+            wrong += r.sums.wrong(c[i], i, rows)
+        done += SETS
+    torch.cuda.synchronize()
+    kernel.check()
+    return wrong.item() == 0, {"launches": done, "wrong": wrong.item()}
+
+
+def sums_replayed(r, name, rows):
+    """Nothing but the kernel itself is between the replays of a graph, so a barrier that is missing at its end shows here."""
+    kernel = r.open(name)
+    a, b, c = torch.empty_like(r.sums.a[0]), torch.empty_like(r.sums.b[0]), [nan(M, N)[rows] for _ in range(2)]
+    wrong, graph = torch.zeros((), device="cuda", dtype=torch.int64), torch.cuda.CUDAGraph()
+    r.meet()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        for out in c:
+            kernel.launch(a, b, out, M, r.stream())
+    r.meet()
+    for _ in range(COUNT):
+        i = r.alike.randrange(SETS)
+        a.copy_(r.sums.a[i])
+        b.copy_(r.sums.b[i])
+        for out in c:
+            out.fill_(float("nan"))
+        r.delay()
+        graph.replay()
+        for out in c:
+            wrong += r.sums.wrong(out, i, rows)
+    torch.cuda.synchronize()
+    kernel.check()
+    del graph
+    kernel.close()
+    return wrong.item() == 0, {"replays": COUNT, "launches_each": 2, "wrong": wrong.item()}
+
+
+@case
+def reduce_scatter_back_to_back(r):
+    return sums_back_to_back(r, "launch_rs", r.sums.own)
+
+
+@case
+def all_reduce_back_to_back(r):
+    return sums_back_to_back(r, "launch_ar", slice(None))
+
+
+@case
+def reduce_scatter_replayed(r):
+    return sums_replayed(r, "launch_rs", r.sums.own)
+
+
+@case
+def all_reduce_replayed(r):
+    return sums_replayed(r, "launch_ar", slice(None))
+
+
 def beside_busy(r, kernel, sms, ms):
     """One launch while rank 0 has SMs busy: wrong elements, milliseconds it took, and whether the SMs were busy to its end."""
     c = nan(M, N)
@@ -251,7 +339,7 @@ def main():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
     r = Rank(folder)
-    r.kernels = {name: r.open(name) for name in ("launch_even", "launch_rows", "launch_reserve")}
+    r.kernels = {name: r.open(name) for name in ("launch_even", "launch_rows", "launch_reserve", "launch_rs", "launch_ar")}
     lines = []
     for f in CASES:
         start = time.perf_counter()

@@ -70,7 +70,7 @@ func Main() {
 	}
 	p := place{Kind: mkrt.CUDA, GPUs: *gpus, Timeout: mkrt.DefaultTimeout}
 	if *kind == "host" {
-		p.Kind, p.GPUs = mkrt.Host, 0
+		p.Kind, p.GPUs, p.Timeout = mkrt.Host, 0, time.Hour // a CPU may have much else to do
 	}
 	r := &Report{Kind: *kind, GPUs: p.GPUs, Launches: *launches, Seed: *seed}
 	fmt.Printf("%s, %d GPUs, %d launches, seed %d\n%-24s %-9s %5s %6s %9s  %s\n", r.Kind, r.GPUs, r.Launches, r.Seed,
@@ -85,7 +85,7 @@ func Main() {
 	if len(kernels) == 0 {
 		r.add(Line{Status: fail, Detail: "no kernels: run go generate ./tests/gpu"})
 	}
-	for _, row := range shapes.Table {
+	for _, row := range shapes.All() {
 		if _, ok := kernels[row.Name()]; !ok || !match.MatchString(row.Name()) {
 			continue
 		}

@@ -95,7 +95,7 @@ func barrier(cfg mkrt.Config) error {
 	if cfg.World == 1 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	_, err := cfg.Exchange.AllGather(ctx, nil)
 	return err
@@ -113,9 +113,13 @@ type series struct {
 	salt   int     // differs between series of the same M
 }
 
-// product names the inputs of a launch: A is the same matrix on all ranks, which have a shard of it each.
+// product names the inputs of a launch: A is the same matrix on all ranks, which have a shard of it each, or columns of
+// their own.
 func (s *series) product(launch int) check.Product {
 	seed := s.task.Seed*1000003 + uint64((s.salt<<20+s.m)*1000+launch*10)
+	if s.row.Reduces {
+		return s.row.Sum(launch, s.m, s.world.Rank(), seed)
+	}
 	return s.row.Product(s.m, seed, seed+1+uint64(s.world.Rank()))
 }
 
@@ -180,17 +184,22 @@ func (s *series) prepare(launch int) (a Args, err error) {
 	for _, rows := range a.Rows[:rank] {
 		first += rows
 	}
-	shard := make([]uint16, int(a.Rows[rank])*p.K)
-	p.In.Fill(shard, p.SeedA, int(first)*p.K)
-	b, length := make([]uint16, p.N*p.K), p.K
-	p.In.Fill(b, p.SeedB, 0)
+	own, rows := check.Part{SeedA: p.SeedA, SeedB: p.SeedB, K: p.K}, int(a.Rows[rank])
+	if s.row.Reduces {
+		own, rows, first = p.Parts[rank], s.m, 0
+	}
+	a.K = own.K
+	part := make([]uint16, rows*own.K)
+	p.In.Fill(part, own.SeedA, int(first)*own.K)
+	b, length := make([]uint16, p.N*own.K), own.K
+	p.In.Fill(b, own.SeedB, 0)
 	if s.row.ByRows {
-		b, length = turned(b, p.N, p.K), p.N
+		b, length = turned(b, p.N, own.K), p.N
 	}
 	if gap > 0 {
-		a.LDA, a.LDB, a.LDC = p.K+gap, length+gap, p.Columns()+gap
+		a.LDA, a.LDB, a.LDC = own.K+gap, length+gap, p.Columns()+gap
 	}
-	if a.A, err = s.put(spread(shard, p.K, gap, check.Poison)); err != nil {
+	if a.A, err = s.put(spread(part, own.K, gap, check.Poison)); err != nil {
 		return a, err
 	}
 	if a.B, err = s.put(spread(b, length, gap, check.Poison)); err != nil {
@@ -203,8 +212,21 @@ func (s *series) prepare(launch int) (a Args, err error) {
 			return a, err
 		}
 	}
-	a.C, err = s.put(s.poisoned(launch))
+	before := s.poisoned(launch)
+	if p.Epilogue.Residual {
+		a.LDR = a.LDC
+		residual := spread(p.Residual(), p.Columns()*p.Out.Words(), gap*p.Out.Words(), check.Guard)
+		if launch%4 == 2 { // added in place
+			copy(check.Inner(before), residual)
+		} else if a.Residual, err = s.put(residual); err != nil {
+			return a, err
+		}
+	}
+	a.C, err = s.put(before)
 	a.C += 2 * check.GuardLen
+	if a.Residual == 0 {
+		a.Residual = a.C
+	}
 	return a, err
 }
 

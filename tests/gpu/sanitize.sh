@@ -18,7 +18,8 @@ sanitizer=${COMPUTE_SANITIZER:-$(command -v compute-sanitizer || echo /usr/local
 mkdir -p "$logs"
 export MKGEN_KERNEL_PATH=${MKGEN_KERNEL_PATH:-build/kernels}
 failed=0
-for row in ag_w1_n8_k8 ag_w2_n64_k64_m0 ag_w2_n256_k1024 ag_w3_n264_k64 ag_w4_n264_k328_rows; do
+for row in ag_w1_n8_k8 ag_w2_n64_k64_m0 ag_w2_n256_k1024 ag_w3_n264_k64 ag_w4_n264_k328_rows ag_w2_n328_k200_packed_kn ag_w4_n264_k520_packed rs_w3_n136_k200_any \
+  rs_w4_n264_k328_atomic ar_w3_n136_k200_any ar_w4_n328_k200_oneshot rs_w2_n520_k136_bands; do
   for tool in memcheck racecheck synccheck; do
     log=$logs/$tool.$row.txt start=$SECONDS
     timeout --kill-after=5 "$limit" "$sanitizer" --tool "$tool" --error-exitcode 9 \

@@ -20,10 +20,15 @@ func TestRuntimeOverFakeCUDA(t *testing.T) {
 	for _, sanitizer := range sanitizers {
 		t.Run(label(sanitizer), func(t *testing.T) {
 			mkrt := library(t, sanitizer)
-			cases(t, compile(t, "cuda_unit", sanitizer, []string{mkrt}, "tests/host/cc/unit/main.cc", "tests/host/cc/cuda/cuda_test.cc"),
-				driver(t, sanitizer))
+			cases(t, cudaUnit(t, sanitizer, mkrt), driver(t, sanitizer))
 		})
 	}
+}
+
+func cudaUnit(t *testing.T, sanitizer, mkrt string) string {
+	t.Helper()
+	return compile(t, "cuda_unit", sanitizer, []string{mkrt, "-DTEST_CUDA"}, "tests/host/cc/unit/main.cc",
+		"tests/host/cc/cuda/cuda_test.cc", "tests/host/cc/unit/tcp_test.cc", "runtime/run/ranks.cc")
 }
 
 func TestNoCUDA(t *testing.T) {
@@ -31,7 +36,7 @@ func TestNoCUDA(t *testing.T) {
 		t.Skip("this machine has CUDA")
 	}
 	mkrt := library(t, "")
-	program := compile(t, "cuda_unit", "", []string{mkrt}, "tests/host/cc/unit/main.cc", "tests/host/cc/cuda/cuda_test.cc")
+	program := cudaUnit(t, "", mkrt)
 	out, err := exec.Command(program, "cuda_device_missing").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "no CUDA driver: libcuda.so.1") {
 		t.Errorf("%v, %s: want the missing driver named", err, out)

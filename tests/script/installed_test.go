@@ -45,7 +45,7 @@ func TestInstalled(t *testing.T) {
 		}
 		cmd := exec.Command(mkgen, strings.Fields(arguments)...)
 		cmd.Dir = work
-		cmd.Env = []string{"PATH=/usr/bin:/bin", "MKGEN_CACHE=" + filepath.Join(dir, "cache")}
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "MKGEN_CACHE=" + cache}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("mkgen %s: %v\n%s", arguments, err, out)
 		}

@@ -49,7 +49,7 @@ func TestToolOfAnotherModule(t *testing.T) {
 	run := func(arguments ...string) string {
 		cmd := exec.Command("go", arguments...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off", "MKGEN_CACHE="+filepath.Join(dir, "cache"),
+		cmd.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off", "MKGEN_CACHE="+cache, "MKGEN_TIMEOUT=1h",
 			"MKGEN_KERNEL_PATH="+filepath.Join(dir, "lib"), "OTHER="+filepath.Join(dir, "other", "lib"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -12,10 +12,20 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mkgen/mkgen/gen/build"
 	"github.com/mkgen/mkgen/gen/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs that cmp compares with")
+
+// cache is the user's, which has libmkrt already where other tests have run.
+var cache = func() string {
+	dir, err := build.CacheDir()
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
@@ -24,11 +34,11 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	cache := t.TempDir() // one for all scripts, so that equal libraries are built once
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("MKGEN_CACHE", cache)
+			e.Setenv("MKGEN_TIMEOUT", "1h") // whatever else the machine does
 			e.Setenv("MKGEN_BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // where testscript has put mkgen
 			return nil
 		},

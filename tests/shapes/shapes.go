@@ -1,4 +1,5 @@
-// Package shapes is the table of AllGather+GEMM shapes that the CPU tests and the GPU tests share. Each row is one spec,
+// Package shapes is the tables of AllGather+GEMM, and of GEMM+ReduceScatter and GEMM+AllReduce, shapes that the CPU tests and the
+// GPU tests share. Each row is one spec,
 // so one kernel, launched with several M.
 package shapes
 
@@ -13,6 +14,8 @@ import (
 // Row is one kernel. Numbers that a spec may leave out are all given, so that a row tests what it says.
 type Row struct {
 	World      int
+	Nodes      int    // all on one machine; one where it is left out
+	Backend    string // SHM or TCP, between nodes
 	N, K       int
 	TileM      int // tile.k is 64, the only legal value
 	TileN      int
@@ -20,7 +23,8 @@ type Row struct {
 	ChunkRows  int
 	ChunkCols  int
 	IntraComm  int        // CTAs of their own; 0: beside compute
-	Share      int        // ranks that fit one GPU together: each takes SMs / Share, less IntraComm for compute
+	InterSend  int        // the same
+	Share      int        // ranks that fit one GPU together: each takes SMs / Share, less IntraComm and InterSend for compute
 	Ms         []int      // rows of the gathered A, one set of launches each
 	MaxRows    int        // of one rank, where launches say how many each has; 0: M is split evenly
 	Gap        int        // elements between the rows of A, B and C in the launches with odd numbers
@@ -29,8 +33,14 @@ type Row struct {
 	Out        check.Type // of C; the type of A and B where it is left out
 	DType      check.Type // of A and B; BF16 where it is left out
 	Epilogue   check.Epilogue
-	ByRows     bool // B lies as [K, N]
-	Large      bool // too much work for a CPU
+	ByRows     bool       // B lies as [K, N]
+	Large      bool       // too much work for a CPU
+	Reduces    bool       // GEMM+ReduceScatter: chunks and IntraComm have no meaning, K is that of each rank
+	AllRows    bool       // with Reduces: GEMM+AllReduce
+	Atomic     bool       // with Reduces: added up as they come, not in the order of ranks
+	Staging    int        // MiB for what the others send; what the plan takes where it is left out
+	AnyK       bool       // each rank has a K of its own in each launch, up to K
+	Partial    check.Type // of sums on their way; the type of A and B where it is left out
 	NameSuffix string
 }
 
@@ -39,6 +49,9 @@ const sms = 132
 
 // Name is the kernel's name, a Go package and C prefix: ag_w3_n200_k328.
 func (r Row) Name() string {
+	if r.Reduces {
+		return fmt.Sprintf("%s_w%d_n%d_k%d%s", map[bool]string{false: "rs", true: "ar"}[r.AllRows], r.World, r.N, r.K, r.NameSuffix)
+	}
 	return fmt.Sprintf("ag_w%d_n%d_k%d%s", r.World, r.N, r.K, r.NameSuffix)
 }
 
@@ -52,7 +65,7 @@ func (r Row) MaxM() int {
 }
 
 // Compute is the number of compute CTAs.
-func (r Row) Compute() int { return (sms-r.Reserve)/r.Share - r.IntraComm }
+func (r Row) Compute() int { return (sms-r.Reserve)/r.Share - r.IntraComm - r.InterSend }
 
 // Fits tells whether the row's ranks can run on this many GPUs, as evenly spread as it goes.
 func (r Row) Fits(gpus int) bool { return (r.World+gpus-1)/gpus <= r.Share }
@@ -83,6 +96,9 @@ func (r Row) Product(m int, seedA, seedB uint64) check.Product {
 
 // TOML is the row's spec.
 func (r Row) TOML() string {
+	if r.Reduces {
+		return r.reduceTOML()
+	}
 	m := fmt.Sprintf("{ dynamic = true, max = %d }", r.MaxM())
 	if r.Fixed {
 		m = fmt.Sprint(r.Ms[0])
@@ -105,9 +121,13 @@ func (r Row) TOML() string {
 	if e := r.Epilogue; e != (check.Epilogue{}) {
 		fmt.Fprintf(&b, "[epilogue]\nbias = %t\nactivation = %q\ngated = %t\n", e.Bias, cmp.Or(e.Activation, "none"), e.Gated)
 	}
-	fmt.Fprintf(&b, "[topology]\ngpus_per_node = %d\n", r.World)
+	nodes := max(r.Nodes, 1)
+	fmt.Fprintf(&b, "[topology]\nnodes = %d\ngpus_per_node = %d\n", nodes, r.World/nodes)
+	if nodes > 1 {
+		fmt.Fprintf(&b, "[backend]\nmacro = \"INTERNODE_BACKEND_%s\"\n", r.Backend)
+	}
 	fmt.Fprintf(&b, "[tile]\nm = %d\nn = %d\nk = 64\nstages = %d\n", r.TileM, r.TileN, r.Stages)
 	fmt.Fprintf(&b, "[chunk]\nrows = %d\ncols = %d\n", r.ChunkRows, r.ChunkCols)
-	fmt.Fprintf(&b, "[roles]\ncompute = %d\nintra_comm = %d\nreserve = %d\n", r.Compute(), r.IntraComm, r.Reserve)
+	fmt.Fprintf(&b, "[roles]\ncompute = %d\nintra_comm = %d\ninter_send = %d\nreserve = %d\n", r.Compute(), r.IntraComm, r.InterSend, r.Reserve)
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mkgen/mkgen/gen/plan"
@@ -27,11 +28,37 @@ func TestEveryRowHasAPlan(t *testing.T) {
 		if p.World != r.World || p.Tile.Stages != r.Stages || p.Chunk.Cols != r.ChunkCols || p.M.Max != int64(r.MaxM()) || p.M.Dynamic == r.Fixed || p.Shard.Dynamic != (r.MaxRows > 0) || p.Roles.Reserve != r.Reserve {
 			t.Errorf("%s: the plan is of another kernel: %+v", r.Name(), p)
 		}
+		if p.Packed() != strings.Contains(r.Name(), "_packed") && r.MaxM() > 0 {
+			t.Errorf("%s: packed: %t", r.Name(), p.Packed())
+		}
 		if grid := p.Roles.Grid(); grid*r.Share > sms-r.Reserve {
 			t.Errorf("%s: %d ranks of %d CTAs do not fit %d SMs", r.Name(), r.Share, grid, sms)
 		}
 		if !r.Large && r.MaxM()*r.N*r.K > 1e8 {
 			t.Errorf("%s: %d multiplications are too many for a CPU", r.Name(), r.MaxM()*r.N*r.K)
+		}
+	}
+}
+
+func TestEveryReduceRowHasAPlan(t *testing.T) {
+	names := map[string]bool{}
+	for _, r := range Reduce {
+		if names[r.Name()] {
+			t.Errorf("two rows are called %s", r.Name())
+		}
+		names[r.Name()] = true
+		s, diags := spec.Parse(r.Name()+".toml", []byte(r.TOML()))
+		if s == nil {
+			t.Errorf("%s: %v", r.Name(), diags)
+			continue
+		}
+		p, diags := plan.Build(s, 1)
+		if p == nil {
+			t.Errorf("%s: %v\n%s", r.Name(), diags, r.TOML())
+			continue
+		}
+		if p.World != r.World || p.Tile.Stages != r.Stages || p.Tile.N != r.TileN || p.M.Dynamic == r.Fixed || p.KDynamic != r.AnyK {
+			t.Errorf("%s: the plan is of another kernel: %+v", r.Name(), p)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import "github.com/mkgen/mkgen/tests/check"
 // the world; N and K below, at and beyond a tile and not multiples of it; every tile; chunks of one to three tile rows and
 // of one to several slabs, the last one narrower; 2 to 8 stages; communication beside compute and in 1 to 8 CTAs of
 // its own; rows split evenly and given, some ranks without any; rows with gaps; SMs left to other kernels; each type of
-// element in and out; each epilogue; B by columns and by rows.
+// element in and out; each epilogue; B by columns and by rows; rows of all ranks packed into one tile.
 var Table = []Row{
 	{World: 1, N: 8, K: 8, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
 		Ms: []int{0, 1, 7, 127, 128, 129, 1000}},
@@ -54,6 +54,14 @@ var Table = []Row{
 		Ms: []int{0, 3, 129, 600}, Epilogue: check.Epilogue{Activation: "silu", Gated: true}, NameSuffix: "_swiglu"},
 	{World: 2, N: 400, K: 72, TileM: 64, TileN: 128, Stages: 2, ChunkRows: 64, ChunkCols: 128, Share: 2, DType: check.FP16, Out: check.FP32,
 		Ms: []int{5, 333}, MaxRows: 300, Gap: 24, Epilogue: check.Epilogue{Bias: true, Activation: "gelu", Gated: true}, NameSuffix: "_bias_geglu"},
+	{World: 2, Nodes: 2, Backend: "SHM", N: 200, K: 328, TileM: 128, TileN: 128, Stages: 3, ChunkRows: 128, ChunkCols: 192, Share: 2,
+		Ms: []int{0, 1, 130, 700}, Gap: 8, NameSuffix: "_2x1"},
+	{World: 4, Nodes: 2, Backend: "SHM", N: 264, K: 520, TileM: 64, TileN: 192, Stages: 3, ChunkRows: 128, ChunkCols: 256, InterSend: 2, Share: 4,
+		Ms: []int{0, 3, 129, 600}, NameSuffix: "_2x2"},
+	{World: 4, Nodes: 2, Backend: "TCP", N: 136, K: 264, TileM: 128, TileN: 64, Stages: 4, ChunkRows: 256, ChunkCols: 64, IntraComm: 1, Share: 4,
+		Ms: []int{1, 513}, MaxRows: 300, DType: check.FP16, Epilogue: check.Epilogue{Bias: true}, NameSuffix: "_2x2_tcp"},
+	{World: 4, Nodes: 4, Backend: "TCP", N: 72, K: 136, TileM: 64, TileN: 64, Stages: 3, ChunkRows: 64, ChunkCols: 128, Share: 4,
+		Ms: []int{2, 301}, NameSuffix: "_4x1_tcp"},
 	{World: 1, N: 144, K: 72, TileM: 128, TileN: 128, Stages: 4, ChunkRows: 128, ChunkCols: 64, Share: 1, DType: check.FP16,
 		Ms: []int{200}, Fixed: true, Epilogue: check.Epilogue{Gated: true}, NameSuffix: "_glu"},
 	{World: 1, N: 8, K: 72, TileM: 64, TileN: 64, Stages: 2, ChunkRows: 64, ChunkCols: 64, Share: 1,
@@ -86,6 +94,18 @@ var Table = []Row{
 	{World: 8, N: 264, K: 8, TileM: 128, TileN: 192, Stages: 2, ChunkRows: 128, ChunkCols: 64, Share: 8,
 		Ms: []int{1001}, Fixed: true},
 
+	{World: 1, N: 328, K: 200, TileM: 64, TileN: 64, Stages: 8, ChunkRows: 64, ChunkCols: 64, Share: 1,
+		Ms: []int{0, 1, 5, 60}, NameSuffix: "_few"},
+	{World: 4, N: 264, K: 520, TileM: 128, TileN: 64, Stages: 8, ChunkRows: 32, ChunkCols: 256, Share: 4,
+		Ms: []int{0, 1, 3, 7, 65, 127, 128}, NameSuffix: "_packed"},
+	{World: 2, N: 328, K: 200, TileM: 64, TileN: 128, Stages: 4, ChunkRows: 56, ChunkCols: 128, Share: 2,
+		Ms: []int{0, 2, 63}, MaxRows: 50, Gap: 16, ByRows: true, NameSuffix: "_packed_kn"},
+	{World: 8, N: 72, K: 1032, TileM: 64, TileN: 64, Stages: 6, ChunkRows: 8, ChunkCols: 256, IntraComm: 1, Share: 8, DType: check.FP16, Out: check.FP32,
+		Ms: []int{1, 7, 8, 61}, Epilogue: check.Epilogue{Bias: true, Activation: "gelu"}, NameSuffix: "_packed"},
+	{World: 3, N: 272, K: 136, TileM: 128, TileN: 128, Stages: 5, ChunkRows: 128, ChunkCols: 64, Share: 3,
+		Ms: []int{100}, Fixed: true, Epilogue: check.Epilogue{Activation: "silu", Gated: true}, NameSuffix: "_packed_swiglu"},
+	{World: 2, N: 7168, K: 8192, TileM: 128, TileN: 64, Stages: 8, ChunkRows: 64, ChunkCols: 1024, Share: 1,
+		Ms: []int{1, 16, 128}, Large: true, NameSuffix: "_packed"},
 	{World: 4, N: 2048, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, Share: 2,
 		Ms: []int{8192, 8191}, Large: true},
 	{World: 4, N: 2048, K: 8192, TileM: 128, TileN: 256, Stages: 4, ChunkRows: 128, ChunkCols: 512, IntraComm: 8, Share: 2,

@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DYNAMIC_ABI 0x73dea87752b5da8bull /* hash of the plan and of the runtime; equal on all ranks */
-#define DYNAMIC_HEAP_BYTES 201343488ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define DYNAMIC_ABI 0xf695bdaf5b033b3full /* hash of the plan and of the runtime; equal on all ranks */
+#define DYNAMIC_HEAP_BYTES 201344000ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define DYNAMIC_WORLD 4
 #define DYNAMIC_NODES 1
+#define DYNAMIC_BACKEND 0 /* mk_backend */
+#define DYNAMIC_LANES 0 /* of inter_send */
+#define DYNAMIC_INBOX_WORDS 0
 #define DYNAMIC_M_MAX 8192
 #define DYNAMIC_MAX_ROWS 0 /* m is split evenly */
 #define DYNAMIC_N 2048
@@ -32,6 +35,9 @@
 #define DYNAMIC_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define DYNAMIC_DTYPE "bf16" /* of A and B */
 #define DYNAMIC_OUT "bf16" /* of C */
+#define DYNAMIC_ALL_ROWS 1 /* of C are on every rank */
+#define DYNAMIC_PARTIAL "" /* no sums are added up */
+#define DYNAMIC_ORDERED 1 /* the same bits at every launch */
 
 #ifdef __cplusplus
 extern "C" {

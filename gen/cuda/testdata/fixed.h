@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FIXED_ABI 0x4d2053fb658a15aeull /* hash of the plan and of the runtime; equal on all ranks */
-#define FIXED_HEAP_BYTES 512ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define FIXED_ABI 0xb77b1aa675d13677ull /* hash of the plan and of the runtime; equal on all ranks */
+#define FIXED_HEAP_BYTES 1024ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define FIXED_WORLD 1
 #define FIXED_NODES 1
+#define FIXED_BACKEND 0 /* mk_backend */
+#define FIXED_LANES 0 /* of inter_send */
+#define FIXED_INBOX_WORDS 0
 #define FIXED_M_MAX 1000 /* and no other */
 #define FIXED_MAX_ROWS 0 /* m is split evenly */
 #define FIXED_N 136
@@ -32,6 +35,9 @@
 #define FIXED_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define FIXED_DTYPE "bf16" /* of A and B */
 #define FIXED_OUT "bf16" /* of C */
+#define FIXED_ALL_ROWS 1 /* of C are on every rank */
+#define FIXED_PARTIAL "" /* no sums are added up */
+#define FIXED_ORDERED 1 /* the same bits at every launch */
 
 #ifdef __cplusplus
 extern "C" {

@@ -19,10 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NODES_ABI 0x5ca3803b6901f9a4ull /* hash of the plan and of the runtime; equal on all ranks */
-#define NODES_HEAP_BYTES 513024ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define NODES_ABI 0xb7d3cb5a01f80af6ull /* hash of the plan and of the runtime; equal on all ranks */
+#define NODES_HEAP_BYTES 787968ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define NODES_WORLD 6
 #define NODES_NODES 2
+#define NODES_BACKEND 1 /* mk_backend: INTERNODE_BACKEND_SHM */
+#define NODES_LANES 1 /* of inter_send */
+#define NODES_INBOX_WORDS 3
 #define NODES_M_MAX 500 /* and no other */
 #define NODES_MAX_ROWS 0 /* m is split evenly */
 #define NODES_N 64
@@ -32,6 +35,9 @@
 #define NODES_GATED 0 /* 1: pairs of columns of the product make one of C */
 #define NODES_DTYPE "bf16" /* of A and B */
 #define NODES_OUT "bf16" /* of C */
+#define NODES_ALL_ROWS 1 /* of C are on every rank */
+#define NODES_PARTIAL "" /* no sums are added up */
+#define NODES_ORDERED 1 /* the same bits at every launch */
 
 #ifdef __cplusplus
 extern "C" {

@@ -21,10 +21,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OPTIONS_ABI 0x3b698ad32347dd60ull /* hash of the plan and of the runtime; equal on all ranks */
-#define OPTIONS_HEAP_BYTES 504832ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
+#define OPTIONS_ABI 0x58b69a237a37918dull /* hash of the plan and of the runtime; equal on all ranks */
+#define OPTIONS_HEAP_BYTES 787968ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define OPTIONS_WORLD 2
 #define OPTIONS_NODES 1
+#define OPTIONS_BACKEND 0 /* mk_backend */
+#define OPTIONS_LANES 0 /* of inter_send */
+#define OPTIONS_INBOX_WORDS 0
 #define OPTIONS_M_MAX 600
 #define OPTIONS_MAX_ROWS 0 /* m is split evenly */
 #define OPTIONS_N 272
@@ -34,6 +37,9 @@
 #define OPTIONS_GATED 1 /* 1: pairs of columns of the product make one of C */
 #define OPTIONS_DTYPE "fp16" /* of A and B */
 #define OPTIONS_OUT "fp32" /* of C */
+#define OPTIONS_ALL_ROWS 1 /* of C are on every rank */
+#define OPTIONS_PARTIAL "" /* no sums are added up */
+#define OPTIONS_ORDERED 1 /* the same bits at every launch */
 
 #ifdef __cplusplus
 extern "C" {

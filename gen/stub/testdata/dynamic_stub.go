@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for dynamic; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "dynamic", ABI: 0x73dea87752b5da8b, HeapBytes: 201343488, World: 4, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "dynamic", ABI: 0xf695bdaf5b033b3f, HeapBytes: 201344000, World: 4, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

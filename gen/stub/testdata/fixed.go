@@ -28,8 +28,8 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, fixed** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, fixed**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, fixed* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
-                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+static int call_launch(void* f, fixed* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb, int64_t ldc,
+                       int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
   fixed_args args = {(void*)a, (void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(fixed*, const fixed_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
@@ -38,7 +38,7 @@ static void call_close(void* f, fixed* kernel) { ((void (*)(fixed*))f)(kernel); 
 import "C"
 
 // Kernel is what a world must provide for fixed; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0x4d2053fb658a15ae, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0xb77b1aa675d13677, HeapBytes: 1024, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for fixed; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0x4d2053fb658a15ae, HeapBytes: 512, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "fixed", ABI: 0xb77b1aa675d13677, HeapBytes: 1024, World: 1, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -28,8 +28,8 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, given** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, given**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, given* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
-                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+static int call_launch(void* f, given* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb, int64_t ldc,
+                       int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
   given_args args = {(void*)a, (void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(given*, const given_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
@@ -38,7 +38,7 @@ static void call_close(void* f, given* kernel) { ((void (*)(given*))f)(kernel); 
 import "C"
 
 // Kernel is what a world must provide for given; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "given", ABI: 0xd838ef6d927f2857, HeapBytes: 50336768, World: 3, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "given", ABI: 0xf0c364c91002f71d, HeapBytes: 50337280, World: 3, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

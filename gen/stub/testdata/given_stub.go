@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for given; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "given", ABI: 0xd838ef6d927f2857, HeapBytes: 50336768, World: 3, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "given", ABI: 0xf0c364c91002f71d, HeapBytes: 50337280, World: 3, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

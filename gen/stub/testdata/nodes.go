@@ -11,6 +11,12 @@
 //	kernel, err := nodes.Open(world)
 //	err = kernel.Launch(nodes.Args{A: a, B: b, C: c})
 //	err = world.Sync(0)
+//
+// Rank r runs on node r / 3. mkrt.FromEnv finds its place, with the same MKGEN_SECRET on all nodes, under each of
+//
+//	torchrun --no-python --nnodes=2 --nproc-per-node=3 --master-addr=HOST --node-rank=NODE program
+//	srun --nodes=2 --ntasks-per-node=3 --distribution=block program
+//	mpirun -n 6 --map-by ppr:3:node -x MASTER_ADDR=HOST -x MKGEN_SECRET program
 package nodes
 
 import (
@@ -28,8 +34,8 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, nodes** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, nodes**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, nodes* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb,
-                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+static int call_launch(void* f, nodes* kernel, uintptr_t a, uintptr_t b, uintptr_t c, int64_t lda, int64_t ldb, int64_t ldc,
+                       int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
   nodes_args args = {(void*)a, (void*)b, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(nodes*, const nodes_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
@@ -38,7 +44,7 @@ static void call_close(void* f, nodes* kernel) { ((void (*)(nodes*))f)(kernel); 
 import "C"
 
 // Kernel is what a world must provide for nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0x5ca3803b6901f9a4, HeapBytes: 513024, World: 6, Nodes: 2, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0xb7d3cb5a01f80af6, HeapBytes: 787968, World: 6, Nodes: 2, Backend: 1, Lanes: 1, InboxWords: 3, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -11,6 +11,12 @@
 //	kernel, err := nodes.Open(world)
 //	err = kernel.Launch(nodes.Args{A: a, B: b, C: c})
 //	err = world.Sync(0)
+//
+// Rank r runs on node r / 3. mkrt.FromEnv finds its place, with the same MKGEN_SECRET on all nodes, under each of
+//
+//	torchrun --no-python --nnodes=2 --nproc-per-node=3 --master-addr=HOST --node-rank=NODE program
+//	srun --nodes=2 --ntasks-per-node=3 --distribution=block program
+//	mpirun -n 6 --map-by ppr:3:node -x MASTER_ADDR=HOST -x MKGEN_SECRET program
 package nodes
 
 import (
@@ -20,7 +26,7 @@ import (
 )
 
 // Kernel is what a world must provide for nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0x5ca3803b6901f9a4, HeapBytes: 513024, World: 6, Nodes: 2, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "nodes", ABI: 0xb7d3cb5a01f80af6, HeapBytes: 787968, World: 6, Nodes: 2, Backend: 1, Lanes: 1, InboxWords: 3, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

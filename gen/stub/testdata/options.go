@@ -28,8 +28,8 @@ static const char* call_target(void* f) { return ((const char* (*)(void))f)(); }
 static int call_open(void* f, const void* view, options** kernel, char* err, size_t err_len) {
   return ((int (*)(const struct mk_view*, options**, char*, size_t))f)(view, kernel, err, err_len);
 }
-static int call_launch(void* f, options* kernel, uintptr_t a, uintptr_t b, uintptr_t bias, uintptr_t c, int64_t lda, int64_t ldb,
-                       int64_t ldc, int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
+static int call_launch(void* f, options* kernel, uintptr_t a, uintptr_t b, uintptr_t bias, uintptr_t c, int64_t lda, int64_t ldb, int64_t ldc,
+                       int64_t m, const int64_t* rows, uintptr_t stream, char* err, size_t err_len) {
   options_args args = {(void*)a, (void*)b, (void*)bias, (void*)c, lda, ldb, ldc, m, rows, (void*)stream};
   return ((int (*)(options*, const options_args*, char*, size_t))f)(kernel, &args, err, err_len);
 }
@@ -38,7 +38,7 @@ static void call_close(void* f, options* kernel) { ((void (*)(options*))f)(kerne
 import "C"
 
 // Kernel is what a world must provide for options; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "options", ABI: 0x3b698ad32347dd60, HeapBytes: 504832, World: 2, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
+var Kernel = mkrt.Kernel{Name: "options", ABI: 0x58b69a237a37918d, HeapBytes: 787968, World: 2, Nodes: 1, RuntimeHash: 0x0123456789abcdef}
 
 // Args are the operands of one launch (fp16 in, fp32 out), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

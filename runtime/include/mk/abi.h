@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { MK_MAX_WORLD = 8, MK_NAME_LEN = 64 };
+enum { MK_MAX_WORLD = 64, MK_MAX_LANES = 4, MK_NAME_LEN = 64 };
 
 typedef enum mk_status {
   MK_OK = 0,
@@ -28,16 +28,29 @@ typedef enum mk_status {
 
 typedef enum mk_device_kind { MK_DEVICE_HOST = 0, MK_DEVICE_CUDA = 1 } mk_device_kind;
 
+/* Transport between nodes: INTERNODE_BACKEND_* of the spec. */
+typedef enum mk_backend {
+  MK_BACKEND_NONE = 0, /* one node */
+  MK_BACKEND_SHM = 1,
+  MK_BACKEND_TCP = 2,
+  MK_BACKEND_IBVERBS = 3,
+  MK_BACKEND_EFA = 4
+} mk_backend;
+
 /* What one generated kernel needs of the world; from its generated header. */
 typedef struct mk_kernel_need {
   char name[MK_NAME_LEN];
   uint64_t abi;        /* hash of plan and runtime; must be equal on all ranks */
   uint64_t heap_bytes; /* this kernel's part of each rank's symmetric heap, a multiple of 256 */
+  int32_t nodes;       /* 1 or more, the same for all kernels of a world; rank r is on node r / (world / nodes) */
+  int32_t backend;     /* mk_backend, the same for all kernels of a world */
+  int32_t lanes;       /* of inter_send, each with a FIFO and a proxy thread, 0 to MK_MAX_LANES */
+  uint32_t inbox_words;
 } mk_kernel_need;
 
 typedef struct mk_options {
   uint32_t size;               /* sizeof(mk_options) */
-  int32_t rank, world;         /* 0 <= rank < world <= MK_MAX_WORLD */
+  int32_t rank, world;         /* 0 <= rank < world <= MK_MAX_WORLD, at most 8 ranks a node */
   int32_t device_kind, device; /* mk_device_kind; CUDA ordinal (several ranks may share one device), ignored on the host */
   uint64_t timeout_ms;         /* deadline of every wait on a peer; 0 means 30000 */
   const mk_kernel_need* kernels;
@@ -48,12 +61,17 @@ typedef struct mk_options {
 typedef struct mk_view {
   uint32_t size; /* sizeof(mk_view) */
   int32_t rank, world, device_kind, device;
+  int32_t nodes, lanes;
   uint64_t runtime;              /* mk_runtime() of the libmkrt that made it */
   uint64_t timeout_ns;
   uint64_t abi;                  /* of the kernel this view is for */
   uint64_t heap_bytes;           /* bytes of each region below */
-  void* heap[MK_MAX_WORLD];      /* this kernel's region in every rank's symmetric heap, as addressed from this rank
-                                    (device memory, zeroed before any peer could see it, 256-byte aligned) */
+  void* heap[MK_MAX_WORLD];      /* this kernel's region in the symmetric heap of every rank of this node, as addressed
+                                    from this rank (device memory, zeroed before any peer could see it, 256-byte aligned);
+                                    NULL for ranks of other nodes */
+  uint64_t region;               /* offset of this kernel's region in the heap: mk::Command counts from its start */
+  void* fifo[MK_MAX_LANES];      /* mk::Fifo of each lane, pinned host memory as the device addresses it; nodes > 1 */
+  uint64_t* inbox;               /* this kernel's inbox words, as the device addresses them; nodes > 1 */
   uint32_t* health;              /* pinned host word, host address: 0 while well, 1 + reporting rank after an abort */
   uint32_t* health_device;       /* the same word as the device addresses it */
 } mk_view;
@@ -63,16 +81,19 @@ typedef struct mk_world mk_world;
 uint64_t mk_runtime(void); /* hash of the runtime sources this library was built from */
 
 int mk_open(const mk_options* options, mk_world** world, char* err, size_t err_len);
-/* This rank's blob: bytes to hand to every rank (the same length on all ranks, at most 4096). Owned by the world. */
+/* This rank's blob: bytes to hand to every rank (the same length on all ranks, at most 8192). Owned by the world. */
 int mk_blob(mk_world* world, const void** blob, size_t* len);
-/* blobs: world x len bytes in rank order, this rank's own included. Maps the peers' heaps. */
+/* blobs: world x len bytes in rank order, this rank's own included. Maps the heaps of this node and connects to the
+ * ranks of the same index on other nodes, so all ranks must call it. */
 int mk_connect(mk_world* world, const void* blobs, size_t len, char* err, size_t err_len);
 int mk_view_of(mk_world* world, uint32_t kernel, mk_view* view, char* err, size_t err_len);
 /* MK_OK, or MK_EABORTED and what happened: rank, role, CTA, tile, chunk, peer, flag, expected, seen. Does not wait. */
 int mk_check(mk_world* world, char* err, size_t err_len);
 /* Ends every wait of this world on all ranks; reason is kept for mk_check. */
 int mk_abort(mk_world* world, const char* reason);
-void mk_close(mk_world* world); /* waits for the device to be idle; NULL is ignored */
+/* Waits for the device to be idle, and for the peers on other nodes to close too, timeout_ms at most: a process with ranks of
+ * several nodes closes each on a thread of its own. NULL is ignored. */
+void mk_close(mk_world* world);
 
 /* Device memory, copies and streams for launchers and tests that have no other source of them. Host target: malloc,
  * memcpy, and streams that are always drained. */

@@ -15,9 +15,18 @@ template <class Role, int Count = 1>
 struct Lane {
   using Program = Role;
   static constexpr int kUnits = Count;
+  static constexpr bool kWhole = false;
 };
 
-// Lanes side by side in warps from `First` (a multiple of 4). Registers: per thread, 0 leaves them as they are.
+// All lanes of each of `Count` warps do.
+template <class Role, int Count = 1>
+struct Warp {
+  using Program = Role;
+  static constexpr int kUnits = Count;
+  static constexpr bool kWhole = true;
+};
+
+// Lanes, and whole warps, side by side in warps from `First` (a multiple of 4). Registers: per thread, 0 leaves them as they are.
 template <int First, int Registers, class... OneLanes>
 struct Lanes {
   static constexpr int kFirstWarp = First, kRegisters = Registers, kWarps = ((OneLanes::kUnits + ...) + 3) / 4 * 4;

@@ -23,9 +23,9 @@ inline int check_view(const Needs& needs, const mk_view* view, const Error& erro
   if (view->abi != needs.abi || view->heap_bytes < needs.heap_bytes)
     return error.fail(MK_EMISMATCH, "%s: this library is plan %016" PRIx64 ", the world was made for plan %016" PRIx64
                       "; generate and build again, and give every rank the same library", needs.name, needs.abi, view->abi);
-  if (needs.nodes > 1)
-    return error.fail(MK_EUNAVAILABLE, "%s: planned for %d nodes, and several nodes do not run yet; set [topology] nodes = 1",
-                      needs.name, needs.nodes);
+  if (view->nodes != needs.nodes)
+    return error.fail(MK_EMISMATCH, "%s: generated for %d nodes, this world has %d; change [topology] or open it with the kernel's own needs",
+                      needs.name, needs.nodes, view->nodes);
   if (view->world != needs.world)
     return error.fail(MK_EMISMATCH, "%s: generated for a world of %d, this world has %d ranks; change [topology] or start %d ranks",
                       needs.name, needs.world, view->world, needs.world);
@@ -60,6 +60,12 @@ inline int check_m(const Needs& needs, int64_t m, const Error& error) {
   if (needs.fixed_m)
     return error.fail(MK_EINVAL, "%s: M = %" PRId64 ", the plan fixes it at %" PRId64 "; make [problem] m dynamic", needs.name, m, needs.max_m);
   return error.fail(MK_EINVAL, "%s: M = %" PRId64 ", the plan allows 0 to %" PRId64 "; raise [problem] m.max", needs.name, m, needs.max_m);
+}
+
+// MK_OK if a launch may bring K columns where the plan allows up to `most`.
+inline int check_k(const Needs& needs, int64_t k, int64_t most, const Error& error) {
+  if (k >= 0 && k <= most && k % 8 == 0) return MK_OK;
+  return error.fail(MK_EINVAL, "%s: K = %" PRId64 ", the plan allows multiples of 8 from 0 to %" PRId64 "; raise [problem] k.max", needs.name, k, most);
 }
 
 // MK_OK and the shards of a launch, whose rows the caller may leave to this kernel (null).
@@ -98,10 +104,11 @@ inline int check_health(const Needs& needs, const uint32_t* health, const Error&
   return error.fail(MK_EABORTED, "%s: rank %u gave up in an earlier launch; close this world and open a new one", needs.name, who - 1);
 }
 
-template <int Size>
-World<Size> world_of(const mk_view& view) {
-  World<Size> world{};
-  for (int i = 0; i < Size; ++i) world.control[i] = static_cast<Control*>(view.heap[i]);
+template <class World>
+World world_of(const mk_view& view) {
+  World world{};
+  const int first = view.rank / World::kLocal * World::kLocal;  // of this node
+  for (int i = 0; i < World::kLocal; ++i) world.control[i] = static_cast<Control*>(view.heap[first + i]);
   world.health = view.health_device;
   world.timeout_ns = view.timeout_ns;
   world.rank = view.rank;

@@ -1,9 +1,10 @@
 // Tile operations for one target: the GPU when compiled by nvcc, the CPU otherwise. Both folders define the same names
 // with the same meaning; role programs use nothing else.
-//   tiles      Tile, Panels, Tensor, make_view  pipeline  Barrier, Ring
-//   move       load, store, store_wait_*        multiply  Acc, mma, mma_commit, mma_wait
-//   epilogue   add_bias, activate, gate, to_tile, fence_async_*
+//   tiles      Tile, Panels, Either, Tensor, make_view  pipeline  Barrier, Ring
+//   move       load, store, store_add, store_wait_*        multiply  Acc, clear, mma, mma_commit, mma_wait
+//   epilogue   add_bias, activate, gate, to_tile, fence_async_*   reduce  sum_in_order, take
 //   signal     load_acquire, signal, now_ns, claim
+//   gemm       next_stage, multiply, put
 //   group      elected, warpgroup_sync          grid      Grid, Ctas, Lane, Lanes, Warpgroups, launch
 #pragma once
 #include "mk/abi.h"
@@ -16,6 +17,8 @@
 #include "mk/sm90/move.h"
 #include "mk/sm90/multiply.h"
 #include "mk/sm90/epilogue.h"
+#include "mk/sm90/reduce.h"
+#include "mk/sm90/rows.h"
 #include "mk/sm90/signal.h"
 #include "mk/grid.h"
 #include "mk/sm90/launch.h"
@@ -25,12 +28,17 @@
 #include "mk/host/move.h"
 #include "mk/host/multiply.h"
 #include "mk/host/epilogue.h"
+#include "mk/host/reduce.h"
+#include "mk/host/rows.h"
 #include "mk/host/signal.h"
 #include "mk/grid.h"
 #include "mk/host/launch.h"
 #endif
 #include "mk/ring.h"
+#include "mk/gemm.h"
 #include "mk/schedule.h"
 #include "mk/wait.h"
+#include "mk/meet.h"
+#include "mk/outbox.h"
 #include "mk/host_api.h"
 

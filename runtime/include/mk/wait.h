@@ -5,16 +5,25 @@
 
 namespace mk {
 
-// A world as a kernel sees it.
-template <int Size>
+// A world as a kernel sees it: Size ranks on Nodes nodes, rank r on node r / kLocal.
+template <int Size, int Nodes = 1>
 struct World {
-  Control* control[Size];  // every rank's control block
-  uint32_t* health;        // pinned host word of this rank
+  static constexpr int kSize = Size, kNodes = Nodes, kLocal = Size / Nodes;
+  static_assert(Size % Nodes == 0, "every node has as many ranks");
+  Control* control[kLocal];  // of the ranks of this node, by index
+  uint32_t* health;          // pinned host word of this rank
   uint64_t timeout_ns;
   int rank;
-  MK_DEVICE Control& own() const { return *control[rank]; }
-  MK_DEVICE int after(int steps) const { return (rank + steps) % Size; }
-  MK_DEVICE int before(int steps) const { return (rank - steps + Size) % Size; }
+  MK_BOTH static int index_of(int rank) { return rank % kLocal; }
+  MK_BOTH int index() const { return rank % kLocal; }
+  MK_DEVICE Control& own() const { return *control[index()]; }
+  MK_DEVICE Control& of(int rank) const { return *control[index_of(rank)]; }  // a rank of this node
+  // In the ring of this node.
+  MK_DEVICE int after(int steps) const { return rank - index() + (index() + steps) % kLocal; }
+  MK_DEVICE int before(int steps) const { return rank - index() + (index() - steps + kLocal) % kLocal; }
+  // The rank of the same index, so many nodes on or back.
+  MK_DEVICE int twin(int nodes) const { return (rank + nodes * kLocal) % Size; }
+  MK_DEVICE int twin_before(int nodes) const { return (rank + (Nodes - nodes) * kLocal) % Size; }
 };
 
 // Control::entered
@@ -31,10 +40,10 @@ struct Place {
 MK_DEVICE bool reached(uint32_t seen, uint32_t want) { return int32_t(seen - want) >= 0; }
 MK_DEVICE bool reached(uint64_t seen, uint64_t want) { return reached(uint32_t(seen >> 32), uint32_t(want >> 32)); }
 
-template <int Size>
+template <class World>
 class Waiter {
  public:
-  MK_DEVICE Waiter(const World<Size>& world, Role role, int cta, uint32_t epoch)
+  MK_DEVICE Waiter(const World& world, Role role, int cta, uint32_t epoch)
       : world_(world), role_(role), cta_(cta), epoch_(epoch) {}
 
   // Waits until *flag has come to `want`; false once anybody in the world has given up. After true, loads and copies
@@ -48,9 +57,30 @@ class Waiter {
     return true;
   }
 
-  // Ends this launch on all ranks, naming the place.
+  // The same for flags of `Count` ranks, or nodes, by step, `stride` words apart: peer(step) is the rank whose flag that is, or -1 where it
+  // sends nothing. They are looked at together: one after the other, each would take a round trip to L2. place.peer is
+  // filled in.
+  template <int Count = World::kSize, class Peer>
+  MK_DEVICE bool all_at_least(const uint32_t* first, int stride, const Peer& peer, uint32_t want, Place place) {
+    if (gave_up_) return false;
+    uint32_t seen[Count];
+    MK_UNROLL
+    for (int step = 0; step < Count; ++step) seen[step] = look(first + step * stride);
+    bool there = true;
+    MK_UNROLL
+    for (int step = 0; step < Count; ++step) there = there && (reached(seen[step], want) || peer(step) < 0);
+    fence_looked();
+    if (there) fence_async_global();
+    for (int step = 0; !there && step < Count; ++step) {
+      place.peer = peer(step);
+      if (place.peer >= 0 && !at_least(first + step * stride, want, place)) return false;
+    }
+    return true;
+  }
+
+  // Ends this launch on all ranks of this node, naming the place; the proxy tells the other nodes.
   MK_DEVICE void give_up(const Place& place, uint64_t expected, uint64_t seen) {
-    for (int i = 0; i < Size; ++i) {
+    for (int i = 0; i < World::kLocal; ++i) {
       Control& control = *world_.control[i];
       if (claim(&control.report.claimed)) {
         Report& to = control.report;
@@ -92,7 +122,7 @@ class Waiter {
         leave(who);
         return false;
       }
-      if (now_ns() - start > world_.timeout_ns) {
+      if (now_ns() - start > world_.timeout_ns * (place.wanted == Wanted::kSum ? kPatience : 1)) {
         give_up(place, want, seen);
         return false;
       }
@@ -104,7 +134,7 @@ class Waiter {
   }
 
   static constexpr int kLooks = 32;  // at the flag between two looks at the abort word and the clock
-  const World<Size>& world_;
+  const World& world_;
   Role role_;
   int cta_;
   uint32_t epoch_;

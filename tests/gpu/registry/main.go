@@ -38,7 +38,7 @@ func write(out, path, pick string) error {
 	}
 	args := []string{"-o", out}
 	var rows []shapes.Row
-	for _, r := range shapes.Table {
+	for _, r := range shapes.All() {
 		if !match.MatchString(r.Name()) {
 			continue
 		}
@@ -99,7 +99,7 @@ func init() {
 			return gpu.Instance{}, err
 		}
 		launch := func(a gpu.Args) error {
-			return k.Launch({{.Name}}.Args{A: a.A, B: a.B, {{if .Epilogue.Bias}}Bias: a.Bias, {{end}}C: a.C, LDA: int64(a.LDA), LDB: int64(a.LDB), LDC: int64(a.LDC), {{if .MaxRows}}Rows: a.Rows, {{end}}{{if not .Fixed}}M: int64(a.M), {{end}}Stream: a.Stream})
+			return k.Launch({{.Name}}.Args{A: a.A, B: a.B, {{if .Epilogue.Bias}}Bias: a.Bias, {{end}}{{if .Epilogue.Residual}}Residual: a.Residual, LDR: int64(a.LDR), {{end}}C: a.C, LDA: int64(a.LDA), LDB: int64(a.LDB), LDC: int64(a.LDC), {{if .MaxRows}}Rows: a.Rows, {{end}}{{if .AnyK}}K: int64(a.K), {{end}}{{if not .Fixed}}M: int64(a.M), {{end}}Stream: a.Stream})
 		}
 		return gpu.Instance{Launch: launch, Close: k.Close}, nil
 	})

@@ -17,6 +17,16 @@ void add_bias(Acc<Columns>& acc, const T* bias, int first, int count) {
   }
 }
 
+// Adds `rows` rows of `columns` elements of a matrix, as far as the accumulator goes.
+template <class T, int Columns>
+void add_rows(Acc<Columns>& acc, const T* matrix, int64_t stride, int rows, int columns) {
+  for (int i = 0; i < 64 && i < rows; ++i) {
+    T own[Columns];
+    copy_bytes(own, matrix + i * stride, std::min(Columns, columns) * sizeof(T));
+    add(acc.value[i], own, std::min(Columns, columns));
+  }
+}
+
 // Function::of every element.
 template <class Function, int Columns>
 void activate(Acc<Columns>& acc) {
@@ -33,11 +43,18 @@ Acc<Columns / 2> gate(const Acc<Columns>& acc) {
   return folded;
 }
 
-// Rounds columns column, column + 1, ... of the accumulator into the tile, which is not fenced by this.
 template <class T, int TileColumns, int Columns>
-void to_tile(Tile<T, 64, TileColumns>& tile, const Acc<Columns>& acc, int column) {
+[[gnu::no_sanitize("thread", "address", "undefined")]] void round_rows(T (&out)[64][TileColumns], const float (&in)[64][Columns], int column) {
   for (int i = 0; i < 64; ++i)
-    for (int j = 0; j < TileColumns; ++j) tile.at[i][j] = rounded<T>(acc.value[i][column + j]);
+    for (int j = 0; j < TileColumns; ++j) out[i][j] = rounded<T>(in[i][column + j]);
+}
+
+// Rounds columns column, column + 1, ... of the accumulator into the tile, which is not fenced by this.
+template <class T, int TileColumns, Layout L, int Columns>
+void to_tile(Tile<T, 64, TileColumns, L>& tile, const Acc<Columns>& acc, int column) {
+  T own[64][TileColumns];
+  round_rows(own, acc.value, column);
+  copy_bytes(tile.at, own, sizeof own);
   tile.unfenced.store(true, std::memory_order_relaxed);
   unfenced_tiles.push_back(&tile.unfenced);
 }

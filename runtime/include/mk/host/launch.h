@@ -1,5 +1,5 @@
-// From a Grid to threads: one per role-warp (lanes) or warpgroup. At most kHostCtas CTAs of a kind run: their number is a
-// matter of speed, which the CPU has none of. A launch returns when the kernel has ended.
+// From a Grid to threads: one per role-warp (lanes) or warpgroup. Of a kind with more than kMaxLanes CTAs, kHostCtas run:
+// their number is a matter of speed, which the CPU has none of; fewer may have work of their own each (inter_send). A launch returns when the kernel has ended.
 #pragma once
 #include <thread>
 #include <vector>
@@ -20,7 +20,7 @@ class Launch {
  private:
   template <class Shared, int Count, class... Roles, class Globals>
   void start_kind(Ctas<Shared, Count, Roles...>, const Globals& globals) {
-    constexpr int ctas = Count < kHostCtas ? Count : kHostCtas;
+    constexpr int ctas = Count <= kMaxLanes ? Count : kHostCtas;
     for (int cta = 0; cta < ctas; ++cta, ++ctas_) {
       auto shared = std::make_shared<Shared>();
       shared->init();

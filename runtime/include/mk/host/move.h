@@ -13,12 +13,13 @@ template <class TileT>
 void load(TileT& tile, const Tensor& view, int row, int column, Barrier& barrier) {
   barrier.bring([&tile, view, row, column] {
     using T = typename TileT::Element;
-    for (int r = 0; r < TileT::kRows; ++r)
-      for (int c = 0; c < TileT::kColumns; ++c) {
-        const bool inside = row + r < view.rows && column + c < view.columns;
-        tile.at[r][c] = inside ? static_cast<const T*>(view.p)[int64_t(row + r) * view.stride + column + c] : T{};
-      }
-    return TileT::kBytes;
+    static constexpr T zeros[TileT::kColumns] = {};
+    for (int r = 0; r < view.height; ++r) {
+      const int inside = row + r < view.rows ? int(std::clamp<int64_t>(view.columns - column, 0, TileT::kColumns)) : 0;
+      if (inside) copy_bytes(tile.at[r], static_cast<const T*>(view.p) + int64_t(row + r) * view.stride + column, inside * sizeof(T));
+      if (inside < TileT::kColumns) copy_bytes(tile.at[r] + inside, zeros, (TileT::kColumns - inside) * sizeof(T));
+    }
+    return TileT::kBytes / TileT::kRows * view.height;
   });
 }
 
@@ -39,22 +40,47 @@ struct Stores {  // of one thread
 };
 inline thread_local Stores stores;
 
-template <class TileT>
-void store(const Tensor& view, const TileT& tile, int row, int column) {
+// Puts elements somewhere, or adds them to what is there, in their type.
+struct Put {
+  template <class T>
+  static void to(T* place, const T* values, int64_t count) { copy_bytes(place, values, count * sizeof(T)); }
+};
+struct Add {
+  template <class T>
+  static void to(T* place, const T* values, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) one(place[i], values[i]);
+  }
+
+ private:
+  static void one(fp32& place, fp32 value) { std::atomic_ref<fp32>(place).fetch_add(value, std::memory_order_relaxed); }
+  template <class T>
+  static void one(T& place, T value) {
+    std::atomic_ref<uint16_t> bits(place.bits);
+    uint16_t old = bits.load(std::memory_order_relaxed);
+    while (!bits.compare_exchange_weak(old, rounded<T>(to_float(T{old}) + to_float(value)).bits, std::memory_order_relaxed)) {}
+  }
+};
+
+template <class How, class TileT>
+void store_as(const Tensor& view, const TileT& tile, int row, int column) {
   if (tile.unfenced.load(std::memory_order_relaxed)) broken("an asynchronous store of a tile whose writes were not fenced");
   auto copy = std::make_shared<std::unique_ptr<TileT>>();
   stores.unread.push_back(
       {[&tile, copy] {
          *copy = std::make_unique<TileT>();
-         std::memcpy((*copy)->at, tile.at, sizeof tile.at);
+         copy_bytes((*copy)->at, tile.at, sizeof tile.at);
        },
        [view, copy, row, column] {
          using T = typename TileT::Element;
          const int64_t columns = std::min<int64_t>(TileT::kColumns, view.columns - column);
          for (int r = 0; columns > 0 && r < TileT::kRows && row + r < view.rows; ++r)
-           std::memcpy(static_cast<T*>(view.p) + int64_t(row + r) * view.stride + column, (*copy)->at[r], size_t(columns) * sizeof(T));
+           How::to(static_cast<T*>(view.p) + int64_t(row + r) * view.stride + column, (*copy)->at[r], columns);
        }});
 }
+template <class TileT>
+void store(const Tensor& view, const TileT& tile, int row, int column) { store_as<Put>(view, tile, row, column); }
+template <class TileT>
+void store_add(const Tensor& view, const TileT& tile, int row, int column) { store_as<Add>(view, tile, row, column); }
 
 template <int Pending>
 void store_wait_read() { stores.read_until(Pending); }

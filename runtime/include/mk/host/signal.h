@@ -17,6 +17,8 @@ Word load_acquire(const Word* p) { return std::atomic_ref<Word>(*const_cast<Word
 inline uint32_t load_relaxed(const uint32_t* p) {
   return std::atomic_ref<uint32_t>(*const_cast<uint32_t*>(p)).load(std::memory_order_relaxed);
 }
+inline uint32_t look(const uint32_t* p) { return load_acquire(p); }
+inline void fence_looked() {}
 template <class Word>
 void signal(Word* p, Word v) {
   jitter();

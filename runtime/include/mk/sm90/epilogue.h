@@ -22,6 +22,26 @@ MK_DEVICE void add_bias(Acc<Columns>& acc, const T* bias, int first, int count) 
   }
 }
 
+// Adds `rows` rows of `columns` elements, an even number, of a matrix, as far as the accumulator goes. Two elements are aligned to
+// their size. Another tile's part of the matrix may be overwritten meanwhile, as C is by a kernel that adds to it.
+template <class T, int Columns>
+MK_DEVICE void add_rows(Acc<Columns>& acc, const T* matrix, int64_t stride, int rows, int columns) {
+  struct alignas(2 * sizeof(T)) Pair { T low, high; };
+  const int top = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4, mine = threadIdx.x % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const T* from = matrix + (top + 8 * half) * stride + mine;
+    if (top + 8 * half >= rows) continue;
+#pragma unroll
+    for (int j = 0; j < Columns; j += 8) {
+      if (mine + j >= columns) continue;
+      const Pair pair = *reinterpret_cast<const Pair*>(from + j);
+      acc.value[j / 2 + 2 * half] += float(pair.low);
+      acc.value[j / 2 + 2 * half + 1] += float(pair.high);
+    }
+  }
+}
+
 // Function::of every element.
 template <class Function, int Columns>
 MK_DEVICE void activate(Acc<Columns>& acc) {

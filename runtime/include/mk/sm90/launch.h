@@ -15,7 +15,7 @@ MK_DEVICE void run_lanes(const Globals&, Shared&, Where, int) {}
 template <class Globals, class Shared, class Lane, class... Rest>
 MK_DEVICE void run_lanes(const Globals& globals, Shared& shared, Where at, int warp) {
   if (warp < Lane::kUnits) {
-    if (threadIdx.x % 32 == 0) Lane::Program::run(globals, shared, Where{at.cta, at.ctas, warp});
+    if (Lane::kWhole || threadIdx.x % 32 == 0) Lane::Program::run(globals, shared, Where{at.cta, at.ctas, warp});
   } else {
     run_lanes<Globals, Shared, Rest...>(globals, shared, at, warp - Lane::kUnits);
   }

@@ -3,7 +3,7 @@
 
 namespace mk {
 
-// Fills the tile from (row, column) of the view; the barrier receives TileT::kBytes, also for what lies outside.
+// Fills the tile from (row, column) of the view; the barrier receives its bytes, also for what lies outside.
 template <class TileT>
 MK_DEVICE void load(TileT& tile, const Tensor& view, int row, int column, Barrier& barrier) {
   asm volatile(
@@ -21,6 +21,15 @@ MK_DEVICE void load(Panels<T, Rows, Columns>& tile, const Tensor& view, int row,
 template <class TileT>
 MK_DEVICE void store(const Tensor& view, const TileT& tile, int row, int column) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&view),
+               "r"(shared_address(&tile)), "r"(column), "r"(row) : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Starts adding the tile to what is there, in the type of its elements. Each addition is atomic where the memory is (PTX ISA,
+// cp.reduce.async.bulk: relaxed, gpu scope; L2 of the GPU that has the memory adds, for peers over NVLink too).
+template <class TileT>
+MK_DEVICE void store_add(const Tensor& view, const TileT& tile, int row, int column) {
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&view),
                "r"(shared_address(&tile)), "r"(column), "r"(row) : "memory");
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

@@ -9,6 +9,12 @@ namespace mk {
 template <int Columns>
 struct Acc { float value[Columns / 2]; };
 
+template <int Columns>
+MK_DEVICE void clear(Acc<Columns>& acc) {
+#pragma unroll
+  for (int i = 0; i < Columns / 2; ++i) acc.value[i] = 0;
+}
+
 // Shared-memory matrix descriptor with 128-byte swizzle (PTX ISA): rows of 128 bytes, groups of 8 rows 1024 bytes apart.
 // Rows hold K, or, of an operand by its rows, N, of which then the next 64 columns are `panel` bytes further.
 MK_DEVICE uint64_t matrix_descriptor(const void* p, int panel = 16) {
@@ -46,6 +52,8 @@ template <int Pending>
 MK_DEVICE void mma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory"); }
 
 MK_DEVICE void warpgroup_sync(int warpgroup) { asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory"); }
-MK_DEVICE bool elected() { return threadIdx.x % 128 == 0; }
+MK_DEVICE bool elected() { return threadIdx.x % 128 == 0; }  // of the warpgroup
+MK_DEVICE void warp_sync() { __syncwarp(); }
+MK_DEVICE bool leads_warp() { return threadIdx.x % 32 == 0; }
 
 }  // namespace mk

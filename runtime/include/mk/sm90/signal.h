@@ -18,6 +18,10 @@ MK_DEVICE uint32_t load_relaxed(const uint32_t* p) {
   asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
+// A look at a flag, several of which may be under way at once. Only after fence_looked, which follows them all, is what the
+// flags announce there to be seen.
+MK_DEVICE uint32_t look(const uint32_t* p) { return load_relaxed(p); }
+MK_DEVICE void fence_looked() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 // Sets a flag that one thread writes at a time; whoever acquires the value sees all that this thread wrote before.
 MK_DEVICE void signal(uint32_t* p, uint32_t v) { asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
 MK_DEVICE void signal(uint64_t* p, uint64_t v) { asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }

@@ -40,6 +40,13 @@ struct Panels {
   Panel panel[kPanels];
 };
 
+// Memory that holds one thing or another, in turn.
+template <class One, class Other>
+union Either {
+  One one;
+  Other other;
+};
+
 MK_DEVICE uint32_t shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
 // A driver function, found through the runtime so that no library has to be linked; null where there is none.
@@ -58,10 +65,12 @@ template <class T> inline constexpr CUtensorMapDataType kMapType = CU_TENSOR_MAP
 template <> inline constexpr CUtensorMapDataType kMapType<fp16> = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
 template <> inline constexpr CUtensorMapDataType kMapType<fp32> = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 
-// A view through which tiles of type TileT are moved. p: 16-byte aligned; stride in elements, its bytes a multiple of 16.
+// A view through which tiles of type TileT are moved, or the first `height` rows of them, which are then that many rows'
+// bytes to a barrier. once: nothing is read twice, so that L2 fetches no more than a load asks for. p: 16-byte aligned;
+// stride in elements, its bytes a multiple of 16.
 // rows or columns of 0 make a view that must not be used. Needs a current device; false when the driver refuses.
 template <class TileT, class T = typename TileT::Element>
-bool make_view(Tensor& view, const void* p, int64_t rows, int64_t columns, int64_t stride) {
+bool make_view(Tensor& view, const void* p, int64_t rows, int64_t columns, int64_t stride, int height = TileT::kRows, bool once = false) {
   static const auto encode = driver<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   if (encode == nullptr) return false;
   if (rows <= 0 || columns <= 0) {
@@ -69,11 +78,11 @@ bool make_view(Tensor& view, const void* p, int64_t rows, int64_t columns, int64
     return true;
   }
   const cuuint64_t size[2] = {cuuint64_t(columns), cuuint64_t(rows)}, pitch[1] = {cuuint64_t(stride) * sizeof(T)};
-  const cuuint32_t box[2] = {TileT::kColumns, TileT::kRows}, step[2] = {1, 1};
+  const cuuint32_t box[2] = {TileT::kColumns, cuuint32_t(height)}, step[2] = {1, 1};
   const auto swizzle = TileT::kLayout == Layout::kSwizzled ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE;
   return encode(&view.map, kMapType<T>, 2, const_cast<void*>(p), size, pitch, box, step,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                once ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 }  // namespace mk

@@ -1,8 +1,10 @@
 // libmkrt's CUDA side over the fake driver of libcuda.cc.
+#include <thread>
 #include <dlfcn.h>
 
 #include <cstdlib>
 
+#include "device.h"
 #include "rank.h"
 
 using namespace test;
@@ -66,6 +68,31 @@ CASE(cuda_calls) {
   CHECK(live() == 0);
 }
 
+CASE(cuda_copies_in_order) {
+  {
+    auto device = mk::rt::cuda_device(1);
+    auto copies = device->copies();
+    void* mapped;
+    auto* host = static_cast<char*>(device->pinned(5000, &mapped));
+    char* memory = static_cast<char*>(device->alloc(5000));
+    for (int i = 0; i < 5000; ++i) CHECK(host[i] == 0);
+    for (char round = 1; round < 50; ++round) {
+      for (int i = 0; i < 2500; ++i) host[i] = char(round + i);
+      copies->start(memory, host, 2500);
+      copies->start(memory, host, 0);
+      copies->start(host + 2500, memory, 2500);
+      CHECK(copies->started() == 3 * uint64_t(round));
+      for (uint64_t last = 0, now; last < copies->started(); last = now) CHECK((now = copies->finished()) >= last);
+      CHECK(!std::memcmp(host, host + 2500, 2500));
+    }
+    copies->start(memory, host, 5000);  // its end waits
+    copies.reset();
+    device->free(memory);
+    device->pinned_free(host);
+  }
+  CHECK(live() == 0);
+}
+
 CASE(cuda_abort_and_check) {
   std::vector<Rank> ranks = local_world(2, MK_DEVICE_CUDA);
   CHECK(ranks[0].check() == MK_OK);
@@ -98,5 +125,29 @@ CASE(cuda_device_missing) {
 
 CASE(cuda_cycles) {
   for (int i = 0; i < 100; ++i) local_world(3, MK_DEVICE_CUDA);
+  CHECK(live() == 0);
+}
+
+CASE(cuda_nodes_leave_nothing_behind) {
+  for (int i = 0; i < 20; ++i) {
+    mk_kernel_need across = need("across");
+    across.nodes = 2;
+    across.backend = i % 2 ? MK_BACKEND_SHM : MK_BACKEND_TCP;
+    across.lanes = 1;
+    across.inbox_words = 4;
+    Rank rank[2];
+    std::vector<mk::rt::Blob> blobs;
+    for (int r = 0; r < 2; ++r) {
+      CHECK(rank[r].open(r, 2, {across}, 20000, MK_DEVICE_CUDA, r) == MK_OK);
+      blobs.push_back(rank[r].blob());
+    }
+    std::thread other([&] { rank[1].connect(blobs); });
+    rank[0].connect(blobs);
+    other.join();
+    CHECK(rank[0].status == MK_OK && rank[1].status == MK_OK);
+    std::thread closes([&] { rank[1].close(); });  // each stays until the other says goodbye
+    rank[0].close();
+    closes.join();
+  }
   CHECK(live() == 0);
 }

@@ -1,7 +1,7 @@
 // A CUDA driver made of host memory, for tests of libmkrt's CUDA side on machines without a GPU: the part of the driver
 // API that libmkrt uses, with the rules that matter here enforced: a current context where the driver needs one, sizes
 // in units of the granularity, access only for devices that were given it, and a count of everything that is still
-// alive.
+// alive. What is put into a stream happens later, on a thread of that stream.
 //   FAKE_CUDA_DEVICES  how many devices (4)       FAKE_CUDA_APART  "0,3": those two have no peer access
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,13 +9,17 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "driver.h"
@@ -36,10 +40,55 @@ struct Range {
   std::set<int> access;
 };
 
+class Queue {
+ public:
+  Queue() : thread_([this] { work(); }) {}
+  ~Queue() {
+    put({});
+    thread_.join();
+  }
+  void put(std::function<void()> task) {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    changed_.notify_all();
+  }
+  bool empty() {
+    std::lock_guard lock(mutex_);
+    return tasks_.empty();
+  }
+  void drain() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return tasks_.empty(); });
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return !tasks_.empty(); });
+      std::function<void()> task = tasks_.front();
+      lock.unlock();
+      if (!task) return;
+      std::this_thread::yield();
+      task();
+      lock.lock();
+      tasks_.pop_front();
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  std::thread thread_;
+};
+
 std::mutex mutex;
 std::map<Ptr, Range> ranges;
 std::set<Allocation*> handles;
 std::set<void*> blocks, streams, events;
+
+Queue& queue(Stream s) { return *reinterpret_cast<Queue*>(s); }
 int retained[64];
 thread_local int current[16];
 thread_local int depth = 0;
@@ -94,6 +143,9 @@ Result cuGetErrorString(Result r, const char** text) {
 Result cuDeviceGet(Gpu* g, int ordinal) { return *g = ordinal, ordinal < devices() ? 0 : kInvalid; }
 Result cuDeviceGetCount(int* n) { return *n = devices(), 0; }
 Result cuDeviceGetName(char* name, int len, Gpu) { return std::snprintf(name, size_t(len), "Fake"), 0; }
+Result cuDeviceGetPCIBusId(char* text, int length, Gpu g) {
+  return std::snprintf(text, size_t(length), "0000:%02X:00.0", 0xa0 + g), 0;
+}
 Result cuDeviceGetUuid(Uuid* u, Gpu g) { return std::memset(u, 0x40 + g, sizeof *u), 0; }
 Result cuDeviceGetAttribute(int* value, int, Gpu) { return *value = 1, 0; }
 Result cuDeviceCanAccessPeer(int* can, Gpu a, Gpu b) { return *can = a != b && !apart(a, b), 0; }
@@ -143,6 +195,14 @@ Result cuMemExportToShareableHandle(void* out, Handle h, int type, unsigned long
   auto* a = reinterpret_cast<Allocation*>(h);
   if (!handles.count(a) || type != kHandlePosixFd) return kInvalid;
   *static_cast<int*>(out) = ::fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
+  return 0;
+}
+Result cuMemGetHandleForAddressRange(void* out, Ptr at, size_t bytes, int type, unsigned long long) {
+  NEED_CONTEXT;
+  LOCK;
+  auto range = ranges.find(at);
+  if (range == ranges.end() || range->second.bytes != bytes || !range->second.mapped || type != kRangeDmabuf) return kInvalid;
+  *static_cast<int*>(out) = ::fcntl(range->second.mapped->fd, F_DUPFD_CLOEXEC, 0);
   return 0;
 }
 Result cuMemImportFromShareableHandle(Handle* h, void* fd, int type) {
@@ -226,37 +286,58 @@ Result cuMemHostAlloc(void** p, size_t bytes, unsigned flags) {
 Result cuMemFreeHost(void* p) { return cuMemFree_v2(Ptr(p)); }
 Result cuMemHostGetDevicePointer_v2(Ptr* d, void* p, unsigned) { return *d = Ptr(p), 0; }
 // Small copies by word, as a kernel's thread would see them.
-Result cuMemcpyAsync(Ptr to, Ptr from, size_t bytes, Stream) {
+Result cuMemcpyAsync(Ptr to, Ptr from, size_t bytes, Stream s) {
   NEED_CONTEXT;
-  if (bytes == 4)
-    __atomic_store_n(reinterpret_cast<uint32_t*>(to),
-                     __atomic_load_n(reinterpret_cast<uint32_t*>(from), __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
-  else
-    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  queue(s).put([=] {
+    if (bytes == 4)
+      __atomic_store_n(reinterpret_cast<uint32_t*>(to),
+                       __atomic_load_n(reinterpret_cast<uint32_t*>(from), __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+    else
+      std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  });
   return 0;
 }
-Result cuMemsetD8Async(Ptr p, unsigned char value, size_t bytes, Stream) {
+Result cuMemsetD8Async(Ptr p, unsigned char value, size_t bytes, Stream s) {
   NEED_CONTEXT;
-  std::memset(reinterpret_cast<void*>(p), value, bytes);
+  queue(s).put([=] { std::memset(reinterpret_cast<void*>(p), value, bytes); });
   return 0;
 }
 
 Result cuStreamCreate(Stream* s, unsigned) {
   NEED_CONTEXT;
+  *s = reinterpret_cast<Stream>(new Queue);
   LOCK;
-  *s = reinterpret_cast<Stream>(new char);
   streams.insert(*s);
   return 0;
 }
+bool known(Stream s) {
+  LOCK;
+  return streams.count(s);
+}
 Result cuStreamSynchronize(Stream s) {
   NEED_CONTEXT;
-  LOCK;
-  return s && !streams.count(s) ? kInvalid : 0;
+  if (!s) return 0;
+  if (!known(s)) return kInvalid;
+  queue(s).drain();
+  return 0;
+}
+Result cuStreamQuery(Stream s) {
+  NEED_CONTEXT;
+  if (!known(s)) return kInvalid;
+  return queue(s).empty() ? 0 : kNotReady;
+}
+Result cuStreamWriteValue32_v2(Stream s, Ptr p, uint32_t value, unsigned) {
+  NEED_CONTEXT;
+  if (!known(s) || p % sizeof value) return kInvalid;
+  queue(s).put([=] { __atomic_store_n(reinterpret_cast<uint32_t*>(p), value, __ATOMIC_RELEASE); });
+  return 0;
 }
 Result cuStreamDestroy_v2(Stream s) {
-  LOCK;
-  if (!streams.erase(s)) return kInvalid;
-  delete reinterpret_cast<char*>(s);
+  {
+    LOCK;
+    if (!streams.erase(s)) return kInvalid;
+  }
+  delete reinterpret_cast<Queue*>(s);
   return 0;
 }
 

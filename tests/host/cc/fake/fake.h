@@ -7,6 +7,11 @@
 
 #define FAKE_ABI 0xfa4e0000fa4eull
 #define FAKE_WORLD 3
+#define FAKE_NODES 1
+#define FAKE_BACKEND 0
+#define FAKE_LANES 0
+#define FAKE_INBOX_WORDS 0
+#define FAKE_PARTIAL ""
 #define FAKE_N 264
 #define FAKE_K 128
 #define FAKE_ACTIVATION "none"
@@ -14,6 +19,8 @@
 #define FAKE_B "nk"
 #define FAKE_DTYPE "bf16"
 #define FAKE_OUT "bf16"
+#define FAKE_ALL_ROWS 1
+#define FAKE_ORDERED 1
 #define FAKE_M_MAX 1500
 #define FAKE_MAX_ROWS 0
 #define FAKE_HEAP_BYTES (2048ull + 2ull * FAKE_M_MAX * FAKE_K * 2)

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "check.h"
+#include "fail.h"
 
 int main(int argc, char** argv) {
   const char* wanted = argc == 2 ? argv[1] : "";
@@ -12,6 +13,9 @@ int main(int argc, char** argv) {
       try {
         c.run();
         return 0;
+      } catch (const mk::rt::Fail& f) {
+        std::fprintf(stderr, "%s\n", f.text.c_str());
+        return 1;
       } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());
         return 1;

@@ -18,6 +18,7 @@ inline mk_kernel_need need(const char* name, uint64_t abi = 7, uint64_t heap_byt
   std::strncpy(n.name, name, sizeof n.name - 1);
   n.abi = abi;
   n.heap_bytes = heap_bytes;
+  n.nodes = 1;
   return n;
 }
 
@@ -48,7 +49,7 @@ struct Rank {
   mk::rt::Blob blob() const {
     const void* bytes;
     size_t len;
-    CHECK(mk_blob(world, &bytes, &len) == MK_OK && len == sizeof(mk::rt::Blob) && len <= 4096);
+    CHECK(mk_blob(world, &bytes, &len) == MK_OK && len == sizeof(mk::rt::Blob) && len <= 8192);
     mk::rt::Blob b;
     std::memcpy(&b, bytes, len);
     return b;
