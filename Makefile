@@ -62,7 +62,7 @@ sanitize:
 bench: bench-build bench-run
 	$(GO) run ./tests/bench/table
 # Over two nodes on this machine, one file of figures a kernel; and what the proxy can do.
-.PHONY: bench-nodes bench-proxy
+.PHONY: bench-nodes bench-proxy bench-proxy-gpu
 NODES = 2
 NODE_SIZES = 8192 16384 32768
 bench-nodes:
@@ -75,6 +75,10 @@ bench-proxy:
 	$(GO) run . build --target host -o build/proxy specs/demo.toml
 	g++ -std=c++20 -O3 -pthread -x c++ -I$$($(GO) run . env | sed -n 's/^include //p') tests/bench/proxy.cu -x none build/proxy/libmkrt.so -Wl,-rpath,$(CURDIR)/build/proxy -o build/proxy/host
 	build/proxy/host
+bench-proxy-gpu:
+	$(GO) run . build --target host -o build/proxy specs/demo.toml
+	nvcc -std=c++20 -O3 -gencode arch=compute_90a,code=sm_90a -I$$($(GO) run . env | sed -n 's/^include //p') tests/bench/proxy.cu build/proxy/libmkrt.so -Xlinker -rpath=$(CURDIR)/build/proxy -o build/proxy/gpu
+	build/proxy/gpu
 bench-build:
 	$(GO) run ./tests/bench/specs -gpus $(GPUS) -o build/bench
 	$(GO) run . -o build/bench build/bench/ag_w$(GPUS)_*.toml

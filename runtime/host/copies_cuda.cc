@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 
 namespace mk::rt::cuda {
 namespace {
@@ -15,10 +14,9 @@ class CudaCopies final : public Copies {
     const Driver& d = driver();
     must(d.cuStreamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate");
     void* word = nullptr;
-    Result r = d.cuMemHostAlloc(&word, 256 + kRing * sizeof *ring_, kHostPortable | kHostMapped);
+    Result r = d.cuMemHostAlloc(&word, sizeof *word_, kHostPortable | kHostMapped);
     word_ = static_cast<uint32_t*>(word);
     if (!r) {
-      ring_ = reinterpret_cast<uint64_t*>(static_cast<std::byte*>(word) + 256);
       *word_ = 0;
       r = d.cuMemHostGetDevicePointer_v2(&word_device_, word, 0);
     }
@@ -40,23 +38,25 @@ class CudaCopies final : public Copies {
 
   void start(void* to, const void* from, uint64_t bytes) override {
     Current current(*primary_);
-    if (bytes) must(driver().cuMemcpyAsync(Ptr(to), Ptr(from), bytes, stream_), say("copy %lu bytes", bytes));
+    copy(to, from, bytes);
     must(driver().cuStreamWriteValue32_v2(stream_, word_device_, uint32_t(started_ + 1), 0), "count a copy");
     ++started_;
   }
-  // From a pinned ring, whose part is free again once the copy from it is complete.
+  void ahead(void* to, const void* from, uint64_t bytes) override {
+    Current current(*primary_);
+    copy(to, from, bytes);
+  }
+  // One call of the driver for the words and the number behind them: each call takes the CPU about 2 us.
   void words(uint64_t* to, uint32_t count, uint64_t value) override {
-    for (uint32_t left = count; left > 0;) {
-      const uint32_t at = uint32_t(ring_next_ % kRing), here = std::min(left, kRing - at);
-      while (!ring_used_.empty() && ring_next_ + here - ring_used_.front().begin > kRing)
-        if (finished() >= ring_used_.front().copy) ring_used_.pop_front();
-      std::fill_n(ring_ + at, here, value);
-      start(to, ring_ + at, here * sizeof *to);
-      ring_used_.push_back({ring_next_, started_});
-      ring_next_ += here;
-      to += here;
-      left -= here;
+    Current current(*primary_);
+    for (uint32_t left = count, here; left > 0; left -= here, to += here) {
+      here = std::min(left, kMostMemOps - 1);
+      for (uint32_t i = 0; i < here; ++i) ops_[i] = {kWrite64, Ptr(to + i), value, 0, 0, 0};
+      const bool last = here == left;
+      if (last) ops_[here] = {kWrite32, word_device_, uint32_t(started_ + 1), 0, 0, 0};
+      must(driver().cuStreamBatchMemOp_v2(stream_, here + last, ops_, 0), say("set %u words", count));
     }
+    ++started_;
   }
   uint64_t started() override { return started_; }
   uint64_t finished() override {
@@ -75,14 +75,14 @@ class CudaCopies final : public Copies {
     if (Result r = driver().cuStreamQuery(stream_); r != kNotReady) must(r, "copies between device and host");
   }
 
+  void copy(void* to, const void* from, uint64_t bytes) {
+    if (bytes) must(driver().cuMemcpyAsync(Ptr(to), Ptr(from), bytes, stream_), say("copy %lu bytes", bytes));
+  }
+
   std::shared_ptr<Primary> primary_;
   Stream stream_ = nullptr;
-  static constexpr uint32_t kRing = 4096;
-  struct Used { uint64_t begin, copy; };
+  MemOp ops_[kMostMemOps];
   uint32_t* word_ = nullptr;
-  uint64_t* ring_ = nullptr;
-  uint64_t ring_next_ = 0;
-  std::deque<Used> ring_used_;
   Ptr word_device_ = 0;
   uint64_t started_ = 0, finished_ = 0;
   uint32_t patience_ = 0;

@@ -16,6 +16,8 @@ class Copies {
  public:
   virtual ~Copies() = default;
   virtual void start(void* to, const void* from, uint64_t bytes) = 0;  // any direction; host memory must be pinned
+  // The same, but not counted: the next start or words, which is complete later, stands for it.
+  virtual void ahead(void* to, const void* from, uint64_t bytes) = 0;
   // After all that was started before: sets count words of a heap, which kernels acquire. Counts as one copy.
   virtual void words(uint64_t* to, uint32_t count, uint64_t value) = 0;
   virtual uint64_t started() = 0;                                      // how many, from the beginning

@@ -40,6 +40,18 @@ struct AccessDesc {
   int flags;
 };
 static_assert(sizeof(AccessDesc) == 12);
+// Of the union CUstreamBatchMemOpParams, the part that writes a value: 32 or 64 bits.
+struct MemOp {
+  int operation;
+  Ptr address;
+  uint64_t value;
+  unsigned flags;
+  Ptr alias;
+  uint64_t rest;
+};
+static_assert(sizeof(MemOp) == 48 && offsetof(MemOp, address) == 8 && offsetof(MemOp, flags) == 24);
+constexpr int kWrite32 = 2, kWrite64 = 5;
+constexpr uint32_t kMostMemOps = 256;  // of one batch
 struct Uuid {
   char bytes[16];
 };
@@ -81,6 +93,7 @@ struct Uuid {
   X(cuStreamSynchronize, Stream)                                             \
   X(cuStreamQuery, Stream)                                                   \
   X(cuStreamWriteValue32_v2, Stream, Ptr, uint32_t, unsigned)                \
+  X(cuStreamBatchMemOp_v2, Stream, unsigned, const MemOp*, unsigned)         \
   X(cuStreamDestroy_v2, Stream)                                              \
   X(cuEventCreate, Event*, unsigned)                                         \
   X(cuEventRecord, Event, Stream)                                            \

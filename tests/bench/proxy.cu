@@ -1,6 +1,7 @@
-// How fast the proxy is: commands a second through one FIFO, and the round trip of one command, kernel to proxy to kernel.
-// Two ranks of two nodes as threads, over INTERNODE_BACKEND_SHM; rank 0 pushes. Compiled by nvcc for the GPU, by g++ for the
-// CPU; Makefile: bench-proxy. Prints JSON.
+// How fast the proxy is: commands a second through one FIFO, and how long after a command, when no other is on its way, the
+// kernel sees that the proxy has taken it, that its word is with the peer, and that its bytes have been read. Two ranks of two
+// nodes as threads on one device, over INTERNODE_BACKEND_SHM; rank 0 pushes. Compiled by nvcc for the GPU, by g++ for the CPU;
+// Makefile: bench-proxy, bench-proxy-gpu. Prints JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -14,11 +15,21 @@ namespace {
 using World = mk::World<2, 2>;
 using Waiter = mk::Waiter<World>;
 
+constexpr uint32_t kCount = 1000000, kTrips = 2000;
+constexpr uint64_t kBytes[] = {0, 4096, 65536};  // of a command
+constexpr int kSizes = sizeof kBytes / sizeof *kBytes;
+
+struct Times {           // ns, sums
+  uint64_t all;          // of kCount commands at once
+  uint64_t taken[kSizes], there[kSizes], done[kSizes];  // of kTrips, each alone
+};
+
 struct Globals {
   World world;
   mk::Fifo* fifo;
-  uint64_t* ns;  // [0]: of count commands at once; [1]: of the round trips of some, each alone
-  uint32_t count, trips;
+  const uint64_t* inbox;  // of rank 1
+  uint64_t from;          // offset in the heap
+  Times* times;
 };
 
 struct NoShared {
@@ -30,18 +41,24 @@ struct Push {
     Waiter waiter(g.world, mk::Role::kInterSend, 0, 1);
     mk::Outbox<Waiter> outbox(g.fifo, g.world.own(), 0, waiter);
     uint64_t start = mk::now_ns();
-    for (uint32_t i = 0; i < g.count; ++i) outbox.push(0, 0, 0, 0, 1, uint64_t(i) << 32, 1);
-    outbox.end(0);
-    waiter.at_least(&g.fifo->taken, g.count, {mk::Wanted::kFifo, 0});
-    g.ns[0] = mk::now_ns() - start;
-    g.ns[1] = 0;
-    for (uint32_t i = 0; i < g.trips; ++i) {
-      for (start = mk::now_ns(); mk::now_ns() - start < 50000;) mk::pause();  // the proxy has done with the one before
-      start = mk::now_ns();
-      outbox.push(0, 0, 0, 0, 1, uint64_t(g.count + i) << 32, 1);
-      waiter.at_least(&g.fifo->taken, g.count + i + 1, {mk::Wanted::kFifo, 0});
-      g.ns[1] += mk::now_ns() - start;
-    }
+    uint32_t pushed = 0;
+    while (pushed < kCount) outbox.push(0, 0, 0, 0, 1, uint64_t(++pushed) << 32, 1);
+    waiter.at_least(&g.fifo->taken, pushed, {mk::Wanted::kFifo, 0});
+    Times& to = *g.times;
+    to = {mk::now_ns() - start, {}, {}, {}};
+    for (int size = 0; size < kSizes; ++size)
+      for (uint32_t i = 0; i < kTrips; ++i) {
+        for (start = mk::now_ns(); mk::now_ns() - start < 100000;) mk::pause();  // the proxy has done with the one before
+        start = mk::now_ns();
+        ++pushed;
+        outbox.push(g.from, g.from + kBytes[kSizes - 1], kBytes[size], 0, 1, uint64_t(pushed) << 32, 1);
+        waiter.at_least(&g.fifo->taken, pushed, {mk::Wanted::kFifo, 0});
+        to.taken[size] += mk::now_ns() - start;
+        waiter.at_least(g.inbox, uint64_t(pushed) << 32, {mk::Wanted::kFifo, 0});
+        to.there[size] += mk::now_ns() - start;
+        waiter.at_least(&g.fifo->done, pushed, {mk::Wanted::kFifo, 0});
+        to.done[size] += mk::now_ns() - start;
+      }
     outbox.end(0);
   }
 };
@@ -58,7 +75,7 @@ void must(int status, const char* text) {
 }  // namespace
 
 int main() {
-  mk_kernel_need need{"proxy", 1, 4096, 2, MK_BACKEND_SHM, 1, 16};
+  mk_kernel_need need{"proxy", 1, 1 << 20, 2, MK_BACKEND_SHM, 1, 16};
   mk_world* world[2];
   char text[1024] = "";
   size_t length = 0;
@@ -82,14 +99,15 @@ int main() {
   other.join();
 
   const mk::Error error{own, sizeof own};
-  mk_view view;
+  mk_view view, peer;
   must(mk_view_of(world[0], 0, &view, own, sizeof own), own);
-  Globals g{mk::world_of<World>(view), static_cast<mk::Fifo*>(view.fifo[0]), nullptr, 1000000, 2000};
-  void *ns, *stream;
-  must(mk_alloc(world[0], 2 * sizeof(uint64_t), &ns, own, sizeof own), own);
+  must(mk_view_of(world[1], 0, &peer, own, sizeof own), own);
+  void *times, *stream;
+  must(mk_alloc(world[0], sizeof(Times), &times, own, sizeof own), own);
   must(mk_stream_new(world[0], &stream, own, sizeof own), own);
-  g.ns = static_cast<uint64_t*>(ns);
-  uint64_t took[2];
+  const uint64_t behind = (sizeof(mk::Control) + 4095) / 4096 * 4096;
+  const Globals g{mk::world_of<World>(view), static_cast<mk::Fifo*>(view.fifo[0]), peer.inbox, view.region + behind, static_cast<Times*>(times)};
+  Times took;
   {
     const mk::OnDevice on(view.device);
     must(mk::prepare<Grid>(push_commands, view.device, error), own);
@@ -97,8 +115,12 @@ int main() {
   }
   must(mk_stream_sync(world[0], stream, own, sizeof own), own);
   must(mk_check(world[0], own, sizeof own), own);
-  must(mk_copy(world[0], took, ns, sizeof took, own, sizeof own), own);
-  std::printf("{\"target\": \"%s\", \"commands_per_s\": %.0f, \"round_trip_us\": %.2f}\n", mk::kTarget, 1e9 * g.count / double(took[0]),
-              1e-3 * double(took[1]) / g.trips);
+  must(mk_copy(world[0], &took, times, sizeof took, own, sizeof own), own);
+  std::printf("{\"target\": \"%s\", \"commands_per_s\": %.0f", mk::kTarget, 1e9 * kCount / double(took.all));
+  const auto us = [](uint64_t ns) { return 1e-3 * double(ns) / kTrips; };
+  for (int i = 0; i < kSizes; ++i)
+    std::printf(", \"%llu_bytes\": {\"taken_us\": %.2f, \"there_us\": %.2f, \"done_us\": %.2f}", static_cast<unsigned long long>(kBytes[i]),
+                us(took.taken[i]), us(took.there[i]), us(took.done[i]));
+  std::puts("}");
   for (mk_world* w : world) mk_close(w);
 }

@@ -110,7 +110,7 @@ func TestRunnerOverFakeCUDA(t *testing.T) {
 func TestRunnerCatchesFaults(t *testing.T) {
 	program := runner(t, "")
 	// Ranks that went on to a second launch would give up waiting for the others at about the same time.
-	noSecond := []string{"--timeout-ms", "1000", "--launches", "1"}
+	noSecond := []string{"--timeout-ms", "10000", "--launches", "1"}
 	for _, c := range []struct {
 		fault, want string
 		arguments   []string
@@ -122,10 +122,10 @@ func TestRunnerCatchesFaults(t *testing.T) {
 		{"hole", "elements of C are not finite", []string{"--m", "1500"}},
 		{"overrun", "rank 1: launch 1, M = 100: element 0 after the end of C was overwritten", nil},
 		{"overrun", "element 0 after the end of C was overwritten", []string{"--m", "0"}},
-		{"no_signal", "waited for chunk (0, 0) of rank 1's shard: flag expected 1, seen 0; deadline 1000 ms passed", noSecond},
+		{"no_signal", "waited for chunk (0, 0) of rank 1's shard: flag expected 1, seen 0; deadline 10000 ms passed", noSecond},
 		{"no_signal", "waited for chunk (0, 0) of rank 1's shard", append(noSecond, "--processes")},
 		{"wrong_m", "with M = 99", nil},
-		{"crash", "rank 1 was ended by signal 9", []string{"--timeout-ms", "1000", "--processes"}},
+		{"crash", "rank 1 was ended by signal 9", []string{"--timeout-ms", "10000", "--processes"}},
 	} {
 		arguments := append([]string{"--target-kind", "host", "MK_FAULT=" + c.fault}, c.arguments...)
 		if !strings.Contains(strings.Join(arguments, " "), "--m ") {

@@ -69,7 +69,7 @@ class Shm final : public Backend {
     p.started = true;
     if (p.write.bytes == 0) return;
     std::byte* to = heaps_[size_t(p.write.node)]->base() + p.write.to;
-    copies_->start(to, site_.heap->base() + p.write.from, p.write.bytes);
+    copies_->ahead(to, site_.heap->base() + p.write.from, p.write.bytes);
   }
 
   void announce(const Write& w) {

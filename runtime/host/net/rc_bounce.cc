@@ -91,8 +91,9 @@ class Bounce final : public Carrier {
           source_.site.inbox_words - h.slot < h.words)
         fail(MK_EABORTED, say("a peer sent %u bytes for offset %lu and %u words for slot %u: out of bounds", h.bytes, h.to,
                               h.words, h.slot));
-      in_->start(source_.site.heap->base() + h.to, payload(arriving_, taken_), h.bytes);
-      if (h.words) in_->words(inbox + h.slot, h.words, h.value);
+      std::byte* to = source_.site.heap->base() + h.to;
+      if (!h.words) in_->start(to, payload(arriving_, taken_), h.bytes);
+      else in_->ahead(to, payload(arriving_, taken_), h.bytes), in_->words(inbox + h.slot, h.words, h.value);
       emptying_.push_back(in_->started());
     }
     for (; !emptying_.empty() && in_->finished() >= emptying_.front(); emptying_.pop_front()) ++emptied_;

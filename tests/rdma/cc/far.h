@@ -38,25 +38,26 @@ class FarCopies final : public mk::rt::Copies {
  public:
   explicit FarCopies(FarMemory& memory) : memory_(memory) {}
   ~FarCopies() override {
-    while (finished_ < started_) finished();
+    while (!under_way_.empty()) finished();
   }
   void start(void* to, const void* from, uint64_t bytes) override {
-    under_way_.push_back({to, from, bytes, 0});
+    under_way_.push_back({to, from, bytes, 0, true});
     ++started_;
   }
+  void ahead(void* to, const void* from, uint64_t bytes) override { under_way_.push_back({to, from, bytes, 0, false}); }
   void words(uint64_t* to, uint32_t count, uint64_t value) override {
-    under_way_.push_back({to, nullptr, count, value});
+    under_way_.push_back({to, nullptr, count, value, true});
     ++started_;
   }
   uint64_t started() override { return started_; }
   uint64_t finished() override {
     if (++asked_ % 3 == 0 && !under_way_.empty()) {
-      auto [to, from, bytes, value] = under_way_.front();
+      auto [to, from, bytes, value, counts] = under_way_.front();
       auto* words = static_cast<uint64_t*>(memory_.near(to));
       if (from && bytes) std::memcpy(memory_.near(to), memory_.near(from), bytes);
       for (uint64_t i = 0; !from && i < bytes; ++i) std::atomic_ref(words[i]).store(value, std::memory_order_release);
       under_way_.pop_front();
-      ++finished_;
+      finished_ += counts;
     }
     return finished_;
   }
@@ -66,6 +67,7 @@ class FarCopies final : public mk::rt::Copies {
     void* to;
     const void* from;  // null: bytes counts words, which get value
     uint64_t bytes, value;
+    bool counts;  // what went ahead of another copy does not
   };
   FarMemory& memory_;
   std::deque<One> under_way_;

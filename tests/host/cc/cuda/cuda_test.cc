@@ -93,6 +93,38 @@ CASE(cuda_copies_in_order) {
   CHECK(live() == 0);
 }
 
+CASE(cuda_words_behind_copies) {
+  {
+    auto device = mk::rt::cuda_device(1);
+    auto copies = device->copies();
+    constexpr uint32_t kWords = 600;  // more than two batches of the driver
+    void* mapped;
+    auto* host = static_cast<uint64_t*>(device->pinned(8 * kWords, &mapped));
+    auto* memory = static_cast<uint64_t*>(device->alloc(8 * kWords));
+    auto* inbox = static_cast<uint64_t*>(device->alloc(8 * kWords));
+    std::vector<uint64_t> seen(kWords);
+    for (uint32_t count : {1u, 255u, 256u, kWords - 1})
+      for (uint64_t round = 1; round < 20; ++round) {
+        for (uint32_t i = 0; i < kWords; ++i) host[i] = round + i;
+        const uint64_t before = copies->started();
+        copies->ahead(memory, host, 8 * kWords);
+        CHECK(copies->started() == before);
+        copies->words(inbox, count, round << 32 | count);
+        CHECK(copies->started() == before + 1);
+        while (copies->finished() < copies->started()) std::this_thread::yield();
+        device->copy(seen.data(), inbox, 8 * kWords);
+        for (uint32_t i = 0; i < kWords; ++i) CHECK((seen[i] == (round << 32 | count)) == (i < count));
+        device->copy(seen.data(), memory, 8 * kWords);
+        CHECK(!std::memcmp(seen.data(), host, 8 * kWords));
+      }
+    copies.reset();
+    device->free(memory);
+    device->free(inbox);
+    device->pinned_free(host);
+  }
+  CHECK(live() == 0);
+}
+
 CASE(cuda_abort_and_check) {
   std::vector<Rank> ranks = local_world(2, MK_DEVICE_CUDA);
   CHECK(ranks[0].check() == MK_OK);
@@ -138,7 +170,7 @@ CASE(cuda_nodes_leave_nothing_behind) {
     Rank rank[2];
     std::vector<mk::rt::Blob> blobs;
     for (int r = 0; r < 2; ++r) {
-      CHECK(rank[r].open(r, 2, {across}, 20000, MK_DEVICE_CUDA, r) == MK_OK);
+      CHECK(rank[r].open(r, 2, {across}, test::kAmple, MK_DEVICE_CUDA, r) == MK_OK);
       blobs.push_back(rank[r].blob());
     }
     std::thread other([&] { rank[1].connect(blobs); });

@@ -21,6 +21,7 @@
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "driver.h"
 
@@ -330,6 +331,21 @@ Result cuStreamWriteValue32_v2(Stream s, Ptr p, uint32_t value, unsigned) {
   NEED_CONTEXT;
   if (!known(s) || p % sizeof value) return kInvalid;
   queue(s).put([=] { __atomic_store_n(reinterpret_cast<uint32_t*>(p), value, __ATOMIC_RELEASE); });
+  return 0;
+}
+Result cuStreamBatchMemOp_v2(Stream s, unsigned count, const MemOp* op, unsigned flags) {
+  NEED_CONTEXT;
+  if (!known(s) || count > kMostMemOps || flags) return kInvalid;
+  for (unsigned i = 0; i < count; ++i) {
+    if (op[i].flags || op[i].address % (op[i].operation == kWrite64 ? 8 : 4)) return kInvalid;
+    if (op[i].operation != kWrite32 && op[i].operation != kWrite64) return kInvalid;
+  }
+  queue(s).put([ops = std::vector(op, op + count)] {
+    for (const MemOp& o : ops) {
+      if (o.operation == kWrite64) __atomic_store_n(reinterpret_cast<uint64_t*>(o.address), o.value, __ATOMIC_RELEASE);
+      else __atomic_store_n(reinterpret_cast<uint32_t*>(o.address), uint32_t(o.value), __ATOMIC_RELEASE);
+    }
+  });
   return 0;
 }
 Result cuStreamDestroy_v2(Stream s) {

@@ -1,10 +1,14 @@
 // A test program of named cases: `tests --list` prints the names, `tests NAME` runs one.
 #pragma once
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace test {
+
+// Milliseconds that a wait may take where all is well: however slow the machine is, a test fails for what is wrong.
+inline constexpr uint64_t kAmple = 3600'000;
 
 struct Case {
   const char* name;

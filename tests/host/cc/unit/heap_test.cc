@@ -29,7 +29,7 @@ void exchange(mk::run::Meeting& meeting, int rank) {
   for (uint32_t kernel = 0; kernel < 2; ++kernel) {
     const mk_view v = r.view(kernel);
     CHECK(v.rank == rank && v.world == kWorld && v.abi == 7 && v.heap_bytes == kHeapBytes);
-    CHECK(v.timeout_ns == 20000ull * 1000000 && v.runtime == mk_runtime() && *v.health == 0);
+    CHECK(v.timeout_ns == test::kAmple * 1000000 && v.runtime == mk_runtime() && *v.health == 0);
     CHECK(reinterpret_cast<uintptr_t>(v.heap[rank]) % 256 == 0);
     for (uint64_t i = 0; i < kHeapBytes / 4; ++i) {
       if (i >= sizeof(mk::Control) / 4 && i < sizeof(mk::Control) / 4 + kWorld) continue;  // peers write there already

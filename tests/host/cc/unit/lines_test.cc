@@ -119,7 +119,7 @@ void talk(int size) {
   for (int r = 0; r < size; ++r) ranks.push_back(r);
   all_well(together(ranks, [&](int r) {
     Ear& ear = ears[size_t(r)];
-    w.lines[size_t(r)]->connect(others(w.at, r), 20000);
+    w.lines[size_t(r)]->connect(others(w.at, r), test::kAmple);
     w.lines[size_t(r)]->tell("before anybody listens");
     ear.listen(*w.lines[size_t(r)]);
     w.lines[size_t(r)]->tell("");
@@ -174,11 +174,11 @@ CASE(lines_part_together) {
   World w(3);
   std::atomic<int> parting{0};
   all_well(together({0, 1, 2}, [&](int r) {
-    w.lines[size_t(r)]->connect(others(w.at, r), 20000);
+    w.lines[size_t(r)]->connect(others(w.at, r), test::kAmple);
     ears[size_t(r)].listen(*w.lines[size_t(r)]);
     ears[size_t(r)].wait([&] { return int(ears[size_t(r)].left.size()) == r; });  // one after the other
     ++parting;
-    w.lines[size_t(r)]->part(60000, [] { return false; });
+    w.lines[size_t(r)]->part(test::kAmple, [] { return false; });
     CHECK(parting == 3 && ears[size_t(r)].left.size() == 2);
     w.lines[size_t(r)].reset();
   }));
@@ -191,8 +191,8 @@ CASE(lines_part_from_any_peer) {
   Ear ear;
   World w(1);
   std::vector<Fd> line;
-  std::thread peer([&] { line = door.join({{0, 0, w.at[0], token_of(0)}}, 20000, nullptr); });
-  w.lines[0]->connect({{1, 1, door.address(), token_of(1)}}, 20000);
+  std::thread peer([&] { line = door.join({{0, 0, w.at[0], token_of(0)}}, test::kAmple, nullptr); });
+  w.lines[0]->connect({{1, 1, door.address(), token_of(1)}}, test::kAmple);
   peer.join();
   ear.listen(*w.lines[0]);
   ::fcntl(line[0].get(), F_SETFL, 0);
@@ -208,7 +208,7 @@ CASE(lines_part_from_any_peer) {
 
   const auto pair = [](World& w, std::vector<Ear>& ears) {
     all_well(together({0, 1}, [&](int r) {
-      w.lines[size_t(r)]->connect(others(w.at, r), 20000);
+      w.lines[size_t(r)]->connect(others(w.at, r), test::kAmple);
       ears[size_t(r)].listen(*w.lines[size_t(r)]);
     }));
   };
@@ -256,7 +256,7 @@ CASE(lines_abort_while_connecting) {
   World w(2);
   Event aborted;
   aborted.raise();
-  const auto thrown = together({0}, [&](int) { w.lines[0]->connect(others(w.at, 0), 60000, &aborted); });
+  const auto thrown = together({0}, [&](int) { w.lines[0]->connect(others(w.at, 0), test::kAmple, &aborted); });
   CHECK_SAYS(thrown.at(0), "mk_abort was called");
 }
 
@@ -264,7 +264,7 @@ CASE(lines_turn_strangers_away) {
   std::vector<Ear> ears(2);
   World w(2);
   std::thread first([&] {
-    w.lines[0]->connect(others(w.at, 0), 60000);
+    w.lines[0]->connect(others(w.at, 0), test::kAmple);
     ears[0].listen(*w.lines[0]);
   });
   Hello right{kDoorMagic, 1, 0, token_of(0)}, wrong = right;
@@ -287,7 +287,7 @@ CASE(lines_turn_strangers_away) {
   for (int i = 0; i < 20; ++i) CHECK(hung_up(silent[size_t(i)]));  // the door holds a few only
 
   std::thread second([&] {
-    w.lines[1]->connect(others(w.at, 1), 60000);
+    w.lines[1]->connect(others(w.at, 1), test::kAmple);
     ears[1].listen(*w.lines[1]);
   });
   first.join();
@@ -307,7 +307,7 @@ CASE(lines_turn_strangers_away) {
 CASE(lines_refuse_replays) {
   World w(3);
   std::map<int, std::string> thrown;
-  std::thread first([&] { thrown = together({0}, [&](int) { w.lines[0]->connect(others(w.at, 0), 60000); }); });
+  std::thread first([&] { thrown = together({0}, [&](int) { w.lines[0]->connect(others(w.at, 0), test::kAmple); }); });
   const Hello hello{kDoorMagic, 1, 0, token_of(0)};
   Fd one = stranger(w.at[0], &hello, sizeof hello);
   Hello answer;
@@ -317,7 +317,7 @@ CASE(lines_refuse_replays) {
   const Verdict long_one = kLongestVerdict + 1;
   ::send(one.get(), &long_one, sizeof long_one, 0);
   CHECK(hung_up(one));
-  const auto third = together({2}, [&](int) { w.lines[2]->connect({{0, 0, w.at[0], token_of(0)}}, 60000); });
+  const auto third = together({2}, [&](int) { w.lines[2]->connect({{0, 0, w.at[0], token_of(0)}}, test::kAmple); });
   first.join();
   CHECK_SAYS(thrown.at(0), "rank 1 (node 1, 127.0.0.1:" + std::to_string(w.at[1].port) + "): sent something malformed");
   CHECK_SAYS(third.at(2), "gave up: " + thrown.at(0).substr(0, thrown.at(0).find(". Close")));
@@ -328,8 +328,8 @@ CASE(lines_notice_who_hangs_or_babbles) {
   Ear ear;
   World w(1);
   std::vector<Fd> line;
-  std::thread peer([&] { line = door.join({{0, 0, w.at[0], token_of(0)}}, 20000, nullptr); });
-  w.lines[0]->connect({{1, 1, door.address(), token_of(1)}}, 20000);
+  std::thread peer([&] { line = door.join({{0, 0, w.at[0], token_of(0)}}, test::kAmple, nullptr); });
+  w.lines[0]->connect({{1, 1, door.address(), token_of(1)}}, test::kAmple);
   peer.join();
   ear.listen(*w.lines[0]);
   for (bool lost = false; !lost;) {  // nobody reads them
@@ -341,8 +341,8 @@ CASE(lines_notice_who_hangs_or_babbles) {
 
   Ear other;
   World v(1);
-  std::thread again([&] { line = door.join({{0, 0, v.at[0], token_of(0)}}, 20000, nullptr); });
-  v.lines[0]->connect({{1, 1, door.address(), token_of(1)}}, 20000);
+  std::thread again([&] { line = door.join({{0, 0, v.at[0], token_of(0)}}, test::kAmple, nullptr); });
+  v.lines[0]->connect({{1, 1, door.address(), token_of(1)}}, test::kAmple);
   again.join();
   other.listen(*v.lines[0]);
   const uint32_t oversized[2] = {0x4c4d'4b4d, Lines::kMessage + 1};
@@ -358,7 +358,7 @@ CASE(lines_notice_a_killed_process) {
     Lines lines(rank, token_of(rank), true);
     at[rank] = lines.address();
     CHECK(meeting.meet());
-    lines.connect({{1 - rank, 1 - rank, at[1 - rank], token_of(1 - rank)}}, 20000);
+    lines.connect({{1 - rank, 1 - rank, at[1 - rank], token_of(1 - rank)}}, test::kAmple);
     ear.listen(lines);
     if (rank == 1) {
       lines.tell("farewell");

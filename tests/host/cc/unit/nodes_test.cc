@@ -29,7 +29,7 @@ long descriptors() {
 
 struct Pair {
   Rank rank[2];
-  explicit Pair(mk_backend backend, uint64_t timeout_ms = 20000) {
+  explicit Pair(mk_backend backend, uint64_t timeout_ms = test::kAmple) {
     std::vector<mk::rt::Blob> blobs;
     for (int r = 0; r < 2; ++r) {
       CHECK(rank[r].open(r, 2, {across(backend)}, timeout_ms) == MK_OK);

@@ -44,7 +44,7 @@ Outcome outcome(const mk::Command& command) {
   world.ended = [] {};
   world.heap_bytes = kHeap;
   world.nodes = 2;
-  world.timeout_ms = 60000;
+  world.timeout_ms = test::kAmple;
   world.patient = true;
   Proxy proxy(std::make_unique<Sink>(o.posted), {{&fifo, 0, kWords}}, std::move(world));
   proxy.start();

@@ -34,7 +34,7 @@ struct Rank {
   void close() { mk_close(std::exchange(world, nullptr)); }
 
   int open(int rank, int size, std::vector<mk_kernel_need> needs = {need("first"), need("second")},
-           uint64_t timeout_ms = 20000, mk_device_kind kind = MK_DEVICE_HOST, int device = 0) {
+           uint64_t timeout_ms = test::kAmple, mk_device_kind kind = MK_DEVICE_HOST, int device = 0) {
     mk_options o{};
     o.size = sizeof o;
     o.rank = rank;
@@ -71,7 +71,7 @@ inline std::vector<Rank> local_world(int size, mk_device_kind kind = MK_DEVICE_H
   std::vector<Rank> ranks(static_cast<size_t>(size));
   std::vector<mk::rt::Blob> blobs;
   for (int r = 0; r < size; ++r) {
-    CHECK(ranks[r].open(r, size, {need("first"), need("second")}, 20000, kind, r) == MK_OK);
+    CHECK(ranks[r].open(r, size, {need("first"), need("second")}, test::kAmple, kind, r) == MK_OK);
     blobs.push_back(ranks[r].blob());
   }
   for (Rank& r : ranks) CHECK(r.connect(blobs) == MK_OK);

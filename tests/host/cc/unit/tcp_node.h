@@ -39,7 +39,7 @@ struct Node final : Events {
   std::function<void(uint64_t)> on_done = [](uint64_t) {};
   std::function<void(uint32_t, uint32_t, uint64_t)> on_arrived = [](uint32_t, uint32_t, uint64_t) {};
 
-  Node(int rank, int nodes, uint64_t timeout_ms = 60000)
+  Node(int rank, int nodes, uint64_t timeout_ms = test::kAmple)
       : dev(device(rank)), heap(dev->create(kHeap)) {
     Site site{};
     site.rank = site.node = rank;

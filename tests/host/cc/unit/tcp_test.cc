@@ -35,7 +35,7 @@ std::string thrown(const std::function<void()>& body) {
 
 // Runs body on every rank of a connected world, in threads.
 using Body = std::function<void(Node&, int rank, std::barrier<>& all)>;
-void world(int nodes, const Body& body, uint64_t timeout_ms = 60000) {
+void world(int nodes, const Body& body, uint64_t timeout_ms = test::kAmple) {
   std::vector<std::unique_ptr<Node>> all;
   for (int r = 0; r < nodes; ++r) all.push_back(std::make_unique<Node>(r, nodes, timeout_ms));
   std::vector<Peer> peers;
@@ -82,7 +82,7 @@ struct Puppet {
     struct { Address address; Token token; } theirs;
     const Card c = n.backend->card();
     std::memcpy(&theirs, c.data(), sizeof theirs);
-    std::thread peer([&] { line = std::move(door.join({{0, 0, theirs.address, theirs.token}}, 60000, nullptr)[0]); });
+    std::thread peer([&] { line = std::move(door.join({{0, 0, theirs.address, theirs.token}}, test::kAmple, nullptr)[0]); });
     n.backend->connect({{1, nodes - 1, card, nullptr}});
     peer.join();
     ::fcntl(line.get(), F_SETFL, 0);
