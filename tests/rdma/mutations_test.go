@@ -30,8 +30,8 @@ var overEfa = []mutation{
 // the same line of the EFA backend does.
 var overRxe = []mutation{
 	{"a full queue is not noticed", "rc_direct.cc", "!waiting_.empty() && rc_.room()", "!waiting_.empty()", "pressure 2 1 near"},
-	{"a word before its bytes", "rc_bounce.cc", "in_->start(source_.site.heap->base() + h.to, payload(arriving_, taken_), h.bytes);\n      if (h.words) in_->words(inbox + h.slot, h.words, h.value);",
-		"if (h.words) in_->words(inbox + h.slot, h.words, h.value);\n      in_->start(source_.site.heap->base() + h.to, payload(arriving_, taken_), h.bytes);", "writes 2 1 far"},
+	{"a word before its bytes", "rc_bounce.cc", "in_->ahead(to, payload(arriving_, taken_), h.bytes), in_->words(inbox + h.slot, h.words, h.value);",
+		"in_->words(inbox + h.slot, h.words, h.value), in_->ahead(to, payload(arriving_, taken_), h.bytes);", "writes 2 1 far"},
 	{"closed with slots to be sent", "rc_bounce.cc", "return sent_ == filled_ && rc_.put() == rc_.completed();", "return true;", "closes 2 1 far"},
 	{"a failure towards a peer that has left", "backend_ibverbs.cc", " && !site_.has_left(node)", "", "closes 2 1 near"},
 	{"slots filled again too early", "rc_bounce.cc", "filled_ - load(desk_.emptied) < kRing", "filled_ - sent_ < kRing", "writes 2 1 far"},
@@ -50,6 +50,13 @@ func mutated(t *testing.T, m mutation, sources []string) []string {
 	}
 	sources = slices.DeleteFunc(slices.Clone(sources), func(s string) bool { return filepath.Base(s) == m.file })
 	return append(sources, path)
+}
+
+// TestMutationsFit finds every defect's place, those too that `make test` leaves out.
+func TestMutationsFit(t *testing.T) {
+	for _, m := range slices.Concat(overEfa, overRxe) {
+		mutated(t, m, nil)
+	}
 }
 
 func TestEfaMutations(t *testing.T) {
