@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for demo; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "demo", ABI: 0xad2ae63d0c162b50, HeapBytes: 886272, World: 4, Nodes: 1, RuntimeHash: 0x9ccd70affd930f62}
+var Kernel = mkrt.Kernel{Name: "demo", ABI: 0x0182ca33a14a4b4c, HeapBytes: 886272, World: 4, Nodes: 1, RuntimeHash: 0x7404b05f4e5b1c1a}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for gemm_ar; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "gemm_ar", ABI: 0xf959f5916ae05282, HeapBytes: 302023680, World: 4, Nodes: 1, RuntimeHash: 0x9ccd70affd930f62}
+var Kernel = mkrt.Kernel{Name: "gemm_ar", ABI: 0x41e76ed8a6bfe4d4, HeapBytes: 302023680, World: 4, Nodes: 1, RuntimeHash: 0x7404b05f4e5b1c1a}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -26,7 +26,7 @@ import (
 )
 
 // Kernel is what a world must provide for gemm_rs_nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "gemm_rs_nodes", ABI: 0x6a1b1edf37cc1947, HeapBytes: 268456960, World: 4, Nodes: 2, Backend: 3, Lanes: 1, InboxWords: 1025, RuntimeHash: 0x9ccd70affd930f62}
+var Kernel = mkrt.Kernel{Name: "gemm_rs_nodes", ABI: 0x4f8788be33be13c7, HeapBytes: 268456960, World: 4, Nodes: 2, Backend: 3, Lanes: 1, InboxWords: 1025, RuntimeHash: 0x7404b05f4e5b1c1a}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

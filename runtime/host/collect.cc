@@ -21,10 +21,8 @@ struct Wait {
 Wait ask(int own_rank, const Blob& peer) {
   Wait w{&peer, Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), Fd(), kSilent};
   if (!w.socket) fail_errno("unix socket");
-  Address address(std::string(peer.socket, ::strnlen(peer.socket, sizeof peer.socket)));
   Request request{peer.token, own_rank};
-  if (::connect(w.socket.get(), address.get(), address.len) ||
-      ::send(w.socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
+  if (!connect(w.socket, peer) || ::send(w.socket.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
     w.trouble = kRefused;
     w.socket = Fd();
   }
@@ -49,13 +47,13 @@ void receive(Wait& w) {
 }  // namespace
 
 std::vector<Fd> collect(int own_rank, const std::vector<const Blob*>& peers, uint64_t timeout_ms,
-                        const Event& aborted) {
+                        const Stop& stop) {
   using Clock = std::chrono::steady_clock;
   auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   std::vector<Wait> waits;
   for (const Blob* peer : peers) waits.push_back(ask(own_rank, *peer));
   for (;;) {
-    std::vector<pollfd> polled{{aborted.get(), POLLIN, 0}};
+    std::vector<pollfd> polled{{stop.get(), POLLIN, 0}};
     for (const Wait& w : waits) polled.push_back({w.socket.get(), POLLIN, 0});  // poll skips those without a socket
     bool waiting = false;
     for (const Wait& w : waits) waiting = waiting || w.socket;
@@ -63,8 +61,7 @@ std::vector<Fd> collect(int own_rank, const std::vector<const Blob*>& peers, uin
     if (!waiting || left <= 0) break;
     if (::poll(polled.data(), polled.size(), int(std::min<int64_t>(left, 1 << 30))) < 0 && errno != EINTR)
       fail_errno("poll for the peers' heaps");
-    if (polled[0].revents)
-      fail(MK_EABORTED, "mk_abort was called while the peers' heaps were awaited; close this world");
+    if (polled[0].revents) stop.check();
     for (size_t i = 0; i < waits.size(); ++i)
       if (polled[i + 1].revents) receive(waits[i]);
   }

@@ -1,4 +1,4 @@
-// The two messages of a handover: a request, and one byte with the descriptor.
+// The messages to a heap's unix socket: a request, which is answered with one byte and the descriptor, and a farewell.
 #pragma once
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -7,12 +7,19 @@
 #include <string>
 
 #include "blob.h"
+#include "farewell.h"
+#include "fd.h"
 
 namespace mk::rt {
 
 struct Request {
   Token token;
   int32_t rank;
+};
+
+struct Goodbye {
+  Token token;
+  Farewell words;
 };
 
 struct Address {
@@ -25,6 +32,11 @@ struct Address {
   }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&at); }
 };
+
+inline bool connect(const Fd& socket, const Blob& peer) {
+  Address address(std::string(peer.socket, ::strnlen(peer.socket, sizeof peer.socket)));
+  return ::connect(socket.get(), address.get(), address.len) == 0;
+}
 
 // A one-byte message with room for one descriptor.
 struct Parcel {

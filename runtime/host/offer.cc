@@ -1,5 +1,4 @@
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 
 #include "fail.h"
@@ -8,19 +7,14 @@
 
 namespace mk::rt {
 
-Event::Event() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!fd_) fail_errno("eventfd");
-}
-void Event::raise() noexcept {
-  uint64_t one = 1;
-  [[maybe_unused]] ssize_t n = ::write(fd_.get(), &one, sizeof one);  // fails only where it is raised already
-}
+constexpr size_t kSilent = 64;  // connections that may stand open without a word
 
-Offer::Offer(Fd heap, const Token& token, uint64_t awaited)
+Offer::Offer(Fd heap, const Token& token, uint64_t awaited, std::function<void(const Farewell&)> heard)
     : heap_(std::move(heap)),
+      awaited_(awaited),
       listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       token_(token),
-      awaited_(awaited) {
+      heard_(std::move(heard)) {
   if (!listener_) fail_errno("unix socket");
   uint64_t random;
   if (::getrandom(&random, sizeof random, 0) != sizeof random) fail_errno("getrandom");
@@ -37,13 +31,15 @@ Offer::~Offer() {
 }
 
 void Offer::settled(uint64_t ranks) {
-  if ((awaited_.fetch_and(~ranks) & ~ranks) == 0) stop_.raise();
+  std::lock_guard lock(mutex_);
+  awaited_ &= ~ranks;
+  if (!awaited_) heap_ = Fd();
 }
 
 // Connections wait in the poll set, so one that says nothing holds nobody up.
 void Offer::serve() noexcept {
   std::vector<Fd> open;
-  while (awaited_.load()) {
+  for (;;) {
     std::vector<pollfd> polled{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     for (const Fd& c : open) polled.push_back({c.get(), POLLIN, 0});
     if (::poll(polled.data(), polled.size(), -1) < 0) {
@@ -55,30 +51,46 @@ void Offer::serve() noexcept {
     for (size_t i = 0; i < open.size(); ++i)
       if (!polled[i + 2].revents || !answer(open[i].get())) still.push_back(std::move(open[i]));
     open = std::move(still);
-    if (polled[1].revents) {
-      Fd next(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (next && open.size() < 64) open.push_back(std::move(next));
-    }
+    if (!polled[1].revents) continue;
+    if (Fd next{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)}) open.push_back(std::move(next));
+    if (open.size() > kSilent) open.erase(open.begin());
   }
-  listener_ = Fd();  // whoever comes now is refused at once
-  heap_ = Fd();
 }
 
 // True once the connection is of no further use.
 bool Offer::answer(int connection) noexcept {
-  Request request;
-  ssize_t n = ::recv(connection, &request, sizeof request, 0);
+  Goodbye goodbye;  // the longer of the two
+  const ssize_t n = ::recv(connection, &goodbye, sizeof goodbye, 0);
   if (n < 0) return errno != EAGAIN && errno != EINTR;
-  if (n != sizeof request || request.token != token_ || request.rank < 0 || request.rank >= MK_MAX_WORLD) return true;
-  Parcel parcel;
-  cmsghdr* c = CMSG_FIRSTHDR(&parcel.header);
-  c->cmsg_level = SOL_SOCKET;
-  c->cmsg_type = SCM_RIGHTS;
-  c->cmsg_len = CMSG_LEN(sizeof(int));
-  int fd = heap_.get();
-  std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
-  if (::sendmsg(connection, &parcel.header, MSG_NOSIGNAL) == 1) awaited_.fetch_and(~(uint64_t(1) << request.rank));
+  if (n < ssize_t(sizeof token_) || goodbye.token != token_) return true;
+  if (n == sizeof goodbye && goodbye.words.magic == Farewell::kMagic) {
+    goodbye.words.why[sizeof goodbye.words.why - 1] = 0;
+    heard_(goodbye.words);
+    return true;
+  }
+  Request request;
+  std::memcpy(&request, &goodbye, sizeof request);
+  if (n != sizeof request || request.rank < 0 || request.rank >= MK_MAX_WORLD) return true;
+  {
+    std::lock_guard lock(mutex_);
+    if (!heap_) return true;
+    Parcel parcel;
+    cmsghdr* c = CMSG_FIRSTHDR(&parcel.header);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    int fd = heap_.get();
+    std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    if (::sendmsg(connection, &parcel.header, MSG_NOSIGNAL) != 1) return true;
+  }
+  settled(uint64_t(1) << request.rank);
   return true;
+}
+
+void tell(const Blob& peer, const Farewell& words) noexcept {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const Goodbye goodbye{peer.token, words};
+  if (connect(socket, peer)) [[maybe_unused]] ssize_t sent = ::send(socket.get(), &goodbye, sizeof goodbye, MSG_NOSIGNAL);
 }
 
 }  // namespace mk::rt

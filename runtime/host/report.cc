@@ -71,10 +71,13 @@ std::string sentence(const Report& r, int self, uint64_t timeout_ms, const std::
     case Wanted::kNetwork:
       return say("rank %u: role proxy: %s; close this world and open a new one", r.reporter,
                  reason.empty() ? "a transfer to another node failed; see that rank's own error" : reason.c_str());
+    case Wanted::kJoin:
+      return say("rank %u could not join, which ends this world on all ranks%s%s", r.reporter,
+                 reason.empty() ? "; see that rank's own error" : ": ", reason.c_str());
     case Wanted::kAbort:
       if (int(r.reporter) != self)
-        return say("rank %u: its host called mk_abort, which ends this world on all ranks; see that rank's own error",
-                   r.reporter);
+        return say("rank %u: its host called mk_abort, which ends this world on all ranks%s%s", r.reporter,
+                   reason.empty() ? "; see that rank's own error" : ": ", reason.c_str());
       return say("rank %u: the host called mk_abort: %s", r.reporter,
                  reason.empty() ? "no reason given" : reason.c_str());
   }

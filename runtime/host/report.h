@@ -6,7 +6,8 @@
 
 namespace mk::rt {
 
-// What happened, as rank `self` tells it. reason: what mk_abort was called with on this rank, or empty.
+// What happened, as rank `self` tells it. reason: what the host that gave up said, or empty where this
+// rank does not know it.
 std::string sentence(const Report& report, int self, uint64_t timeout_ms, const std::string& reason);
 
 }  // namespace mk::rt

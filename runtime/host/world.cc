@@ -50,6 +50,12 @@ const mk_options& checked(const mk_options& o) {
   return o;
 }
 
+std::string apart(const Blob& user, const Blob& owner, const std::string& why) {
+  return say("rank %d on %s cannot access the memory of rank %d on %s: %s; choose devices joined by NVLink or one PCIe root "
+             "(nvidia-smi topo -p2p r)",
+             user.rank, user.device_name, owner.rank, owner.device_name, why.c_str());
+}
+
 }  // namespace
 
 mk_world::mk_world(const mk_options& o)
@@ -87,11 +93,13 @@ mk_world::mk_world(const mk_options& o)
     if (r != rank_ && maps(r)) mapping |= uint64_t(1) << r;
   if (nodes_ > 1) {
     net::Network::World around{rank_, world_, nodes_, &kernels_, timeout_ms_,
-                               [this](const net::Farewell& words) { give_up(words); }, [this] { return last_words(); }};
+                               [this](const Farewell& words) { guarded(nullptr, 0, [&] { give_up(words); }); },
+                               [this] { return last_words(); }, &stop_};
     network_ = std::make_unique<net::Network>(around, *device_, own_, inbox, blob_);
   }
   if (mapping) {
-    offer_ = std::make_unique<Offer>(own_->share(), blob_.token, mapping);
+    offer_ = std::make_unique<Offer>(own_->share(), blob_.token, mapping,
+                                     [this](const Farewell& words) { guarded(nullptr, 0, [&] { end(words); }); });
     std::snprintf(blob_.socket, sizeof blob_.socket, "%s", offer_->socket().c_str());
   }
   neighbours::add(blob_.token, own_);
@@ -99,6 +107,7 @@ mk_world::mk_world(const mk_options& o)
 
 mk_world::~mk_world() {
   device_->idle();
+  offer_.reset();
   network_.reset();
   neighbours::remove(blob_.token);
 }
@@ -110,6 +119,36 @@ void mk_world::connect(const void* blobs, size_t len) {
   std::memcpy(all.data(), blobs, world_ * sizeof(Blob));
   check_blobs(blob_, all);
 
+  {
+    std::lock_guard lock(mutex_);
+    for (const Blob& peer : all)
+      if (peer.rank != rank_ && peer.rank / local() == rank_ / local()) near_.push_back(peer);
+  }
+  try {
+    join(all);
+  } catch (const Fail& f) {
+    // A peer that is gone has said why before it went, unless it died: its words may still be on their way.
+    const bool told = stop_.raised(f.status == MK_EABORTED ? 1000 : 0);
+    end(Farewell(rank_, Role::kHost, Wanted::kJoin, f.text));
+    if (told) stop_.check();
+    throw;
+  }
+}
+
+void mk_world::join(const std::vector<Blob>& all) {
+  stop_.check();
+  if (network_) network_->meet(all);
+  std::vector<std::shared_ptr<Memory>> heaps = map(all);
+  {
+    std::lock_guard lock(mutex_);
+    heaps_ = heaps;
+  }
+  if (network_) network_->connect(all, heaps);
+  stop_.check();
+}
+
+// The heaps of all ranks that this one maps, by rank.
+std::vector<std::shared_ptr<Memory>> mk_world::map(const std::vector<Blob>& all) {
   std::vector<std::shared_ptr<Memory>> heaps(world_);
   std::vector<const Blob*> far;
   std::vector<int> near;
@@ -117,9 +156,7 @@ void mk_world::connect(const void* blobs, size_t len) {
   for (const Blob& peer : all) {
     if (!maps(peer.rank)) continue;
     if (!device_->reaches(peer.device_id))
-      fail(MK_EUNAVAILABLE, say("rank %d on %s cannot access the memory of rank %d on %s: no peer access between them; "
-                                "choose devices joined by NVLink or one PCIe root (nvidia-smi topo -p2p r)",
-                                rank_, blob_.device_name, peer.rank, peer.device_name));
+      fail(MK_EUNAVAILABLE, apart(blob_, peer, "no peer access between them"));
     if (!same_process(blob_, peer)) {
       far.push_back(&peer);
       continue;
@@ -132,16 +169,15 @@ void mk_world::connect(const void* blobs, size_t len) {
   }
   // All pairs at once, so that nothing is left to change by the time the first rank launches.
   for (int owner : near)
-    for (int user : near) heaps[owner]->allow(all[user].device);
+    for (int user : near) try {
+        heaps[owner]->allow(all[user].device);
+      } catch (const Fail& f) {
+        fail(f.status, apart(all[user], all[owner], f.text));
+      }
   if (offer_) offer_->settled(near_mask);
-  std::vector<Fd> fds = collect(rank_, far, timeout_ms_, aborted_);
+  std::vector<Fd> fds = collect(rank_, far, timeout_ms_, stop_);
   for (size_t i = 0; i < far.size(); ++i) heaps[far[i]->rank] = device_->import(fds[i], far[i]->heap_bytes);
-
-  {
-    std::lock_guard lock(mutex_);
-    heaps_ = heaps;
-  }
-  if (network_) network_->connect(all, heaps);
+  return heaps;
 }
 
 // Heaps that this rank maps: of its node, and where all nodes are one machine, of its peers.
@@ -195,24 +231,36 @@ void mk_world::check() {
 }
 
 void mk_world::abort(const char* reason) {
-  aborted_.raise();
-  const net::Farewell words(rank_, Role::kHost, Wanted::kAbort, reason && *reason ? reason : "no reason given");
+  end(Farewell(rank_, Role::kHost, Wanted::kAbort, reason && *reason ? reason : "no reason given"));
+}
+
+// Ends this world on all ranks.
+void mk_world::end(const Farewell& words) {
   give_up(words);
-  if (network_) network_->tell(words);
+  if (network_) network_->tell(last_words());
 }
 
-// Report first, then the words that end the waits: whoever sees the word finds the report.
-void mk_world::give_up(const net::Farewell& words) {
-  std::lock_guard lock(mutex_);
-  if (reason_.empty()) reason_ = words.why;
-  for (size_t k = 0; k < kernels_.size(); ++k)
-    for (int r = first(); r < first() + local(); ++r)
-      if (r == rank_ || !heaps_.empty()) abort_one(*control(r == rank_ ? *own_ : *heaps_[r], k), words.report);
-  std::atomic_ref(*device_->health()).store(uint32_t(words.report.reporter) + 1, std::memory_order_release);
+// Ends it on this node. The first to do so is believed, and told to those whose heaps are not mapped yet. Report first, then
+// the words that end the waits: whoever sees the word finds the report.
+void mk_world::give_up(const Farewell& words) {
+  std::vector<Blob> near;
+  {
+    std::lock_guard lock(mutex_);
+    if (reason_.empty()) reason_ = words.why;
+    for (size_t k = 0; k < kernels_.size(); ++k)
+      for (int r = first(); r < first() + local(); ++r)
+        if (r == rank_ || !heaps_.empty()) abort_one(*control(r == rank_ ? *own_ : *heaps_[r], k), words.report);
+    std::atomic_ref(*device_->health()).store(uint32_t(words.report.reporter) + 1, std::memory_order_release);
+    stop_.raise(sentence(words.report, rank_, timeout_ms_, words.why));
+    near.swap(near_);
+  }
+  if (near.empty()) return;
+  const Farewell told = last_words();
+  for (const Blob& peer : near) tell(peer, told);
 }
 
-net::Farewell mk_world::last_words() {
-  net::Farewell words(rank_, Role::kHost, Wanted::kAbort, "");
+Farewell mk_world::last_words() {
+  Farewell words(rank_, Role::kHost, Wanted::kAbort, "");
   for (size_t k = 0; k < kernels_.size(); ++k)
     if (read_report(k, words.report)) break;
   std::lock_guard lock(mutex_);

@@ -7,6 +7,8 @@
 
 #include "blob.h"
 #include "device.h"
+#include "event.h"
+#include "farewell.h"
 #include "handover.h"
 #include "mk/abi.h"
 #include "mk/protocol.h"
@@ -29,8 +31,11 @@ struct mk_world {
   int local() const { return world_ / nodes_; }         // ranks of a node
   int first() const { return rank_ / local() * local(); }  // of this node
   bool maps(int peer) const;
-  void give_up(const mk::rt::net::Farewell& words);
-  mk::rt::net::Farewell last_words();
+  void join(const std::vector<mk::rt::Blob>& all);
+  std::vector<std::shared_ptr<mk::rt::Memory>> map(const std::vector<mk::rt::Blob>& all);
+  void end(const mk::rt::Farewell& words);
+  void give_up(const mk::rt::Farewell& words);
+  mk::rt::Farewell last_words();
   bool read_report(size_t kernel, mk::Report& report);
   void abort_one(mk::Control& control, const mk::Report& report);
 
@@ -41,11 +46,12 @@ struct mk_world {
   mk::rt::Blob blob_{};
   std::unique_ptr<mk::rt::Device> device_;
   std::shared_ptr<mk::rt::Memory> own_;
-  std::unique_ptr<mk::rt::Offer> offer_;  // none where the world is one rank
-  mk::rt::Event aborted_;
+  mk::rt::Stop stop_;
 
   std::mutex mutex_;                                    // mk_abort may come from any thread
   std::vector<std::shared_ptr<mk::rt::Memory>> heaps_;  // by rank, null where it is not mapped; empty until connected
+  std::vector<mk::rt::Blob> near_;                      // the others of this node, until they have been told of the end
   std::string reason_;                                  // why, where a report says that the host or the network gave up
   std::unique_ptr<mk::rt::net::Network> network_;       // none on one node; its threads use all of the above
+  std::unique_ptr<mk::rt::Offer> offer_;                // none where the world is one rank; so does its thread
 };

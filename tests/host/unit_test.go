@@ -28,7 +28,7 @@ func TestRuntimeOverFakeCUDA(t *testing.T) {
 func cudaUnit(t *testing.T, sanitizer, mkrt string) string {
 	t.Helper()
 	return compile(t, "cuda_unit", sanitizer, []string{mkrt, "-DTEST_CUDA"}, "tests/host/cc/unit/main.cc",
-		"tests/host/cc/cuda/cuda_test.cc", "tests/host/cc/unit/tcp_test.cc", "runtime/run/ranks.cc")
+		"tests/host/cc/cuda/cuda_test.cc", "tests/host/cc/cuda/apart_test.cc", "tests/host/cc/unit/tcp_test.cc", "runtime/run/ranks.cc")
 }
 
 func TestNoCUDA(t *testing.T) {

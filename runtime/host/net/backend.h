@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../device.h"
+#include "../event.h"
 #include "../heap.h"
 #include "card.h"
 #include "mk/net.h"
@@ -65,6 +66,7 @@ struct Site {
   uint32_t inbox_words;
   uint64_t timeout_ms;    // of every wait on a peer, connecting included
   const Left* left = nullptr;
+  const Stop* stop = nullptr;  // ends those waits of connect
   bool has_left(int peer_node) const { return left && left->has(peer_node); }
 };
 

@@ -135,6 +135,7 @@ class Ibverbs final : public Backend {
     const auto until = Clock::now() + std::chrono::milliseconds(site_.timeout_ms);
     for (;;) {
       drain();
+      if (site_.stop) site_.stop->check();
       std::string missing;
       for (const net::Peer& p : peers)
         if (!std::atomic_ref(desk(p.node).hello).load(std::memory_order_acquire))

@@ -68,7 +68,7 @@ class Joining {
     }
   }
 
-  std::vector<Fd> run(const Fd& listener, const Event* aborted) {
+  std::vector<Fd> run(const Fd& listener, const Stop* stop) {
     using Clock = std::chrono::steady_clock;
     const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms_);
     for (;;) {
@@ -78,7 +78,7 @@ class Joining {
       if (count(State::kLost) && !more) give_up();
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
       if (left <= 0) give_up();
-      wait(listener, aborted, int(std::min<int64_t>(left, 1 << 30)));
+      wait(listener, stop, int(std::min<int64_t>(left, 1 << 30)));
     }
     std::vector<Fd> sockets;
     for (Pair& p : pairs_) {
@@ -93,8 +93,8 @@ class Joining {
     return size_t(std::count_if(pairs_.begin(), pairs_.end(), [s](const Pair& p) { return p.state == s; }));
   }
 
-  void wait(const Fd& listener, const Event* aborted, int ms) {
-    std::vector<pollfd> polled{{aborted ? aborted->get() : -1, POLLIN, 0}, {listener.get(), POLLIN, 0}};
+  void wait(const Fd& listener, const Stop* stop, int ms) {
+    std::vector<pollfd> polled{{stop ? stop->get() : -1, POLLIN, 0}, {listener.get(), POLLIN, 0}};
     for (const Pair& p : pairs_)  // what comes from one that is ready is for whoever gets the connection
       polled.push_back({p.state == State::kReady ? -1 : p.socket.get(),
                         short(p.state == State::kCalling ? POLLOUT : POLLIN), 0});
@@ -103,8 +103,10 @@ class Joining {
       if (errno == EINTR) return;
       fail_errno("poll for the peers on other nodes");
     }
-    if (polled[0].revents)
-      fail(MK_EABORTED, "mk_abort was called while the peers on other nodes were awaited; close this world");
+    if (polled[0].revents) {
+      if (!told_) pronounce(stop->why());
+      stop->check();
+    }
     size_t at = 2;
     for (Pair& p : pairs_)
       if (polled[at++].revents) advance(p);
@@ -223,8 +225,8 @@ std::string text(const Partner& p) {
 Door::Door(int rank, const Token& token, bool local)
     : rank_(rank), token_(token), address_(own_address(local)), listener_(listen_at(address_)) {}
 
-std::vector<Fd> Door::join(const std::vector<Partner>& peers, uint64_t timeout_ms, const Event* aborted) {
-  return Joining(rank_, token_, peers, timeout_ms).run(listener_, aborted);
+std::vector<Fd> Door::join(const std::vector<Partner>& peers, uint64_t timeout_ms, const Stop* stop) {
+  return Joining(rank_, token_, peers, timeout_ms).run(listener_, stop);
 }
 
 }  // namespace mk::rt::net

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "../blob.h"
-#include "../handover.h"
+#include "../event.h"
 #include "address.h"
 
 namespace mk::rt::net {
@@ -23,9 +23,10 @@ class Door {
   const Address& address() const { return address_; }
 
   // Connects all pairs and returns the connections, in the order of peers, when every peer has done the same. Throws
-  // MK_EABORTED and says of every peer that is missing after timeout_ms what is known of it, or when `aborted` is raised.
+  // MK_EABORTED and says of every peer that is missing after timeout_ms what is known of it, or the reason of
+  // `stop` when that is raised, which those that are there then hear too.
   // Strangers (wrong token, wrong rank, twice the same rank, too many bytes, silent) are hung up on and disturb nobody.
-  std::vector<Fd> join(const std::vector<Partner>& peers, uint64_t timeout_ms, const Event* aborted);
+  std::vector<Fd> join(const std::vector<Partner>& peers, uint64_t timeout_ms, const Stop* stop);
 
  private:
   int rank_;

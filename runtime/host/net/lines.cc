@@ -64,7 +64,7 @@ struct Lines::Impl {
   std::vector<Line> lines;
   Event stop;
   std::thread thread;
-  std::condition_variable changed;  // what part waits for
+  std::condition_variable changed;  // what wait and part wait for
   std::function<void(int, std::string)> heard, lost;
   std::function<void(int)> left;
 
@@ -149,9 +149,9 @@ Lines::~Lines() {
 
 const Address& Lines::address() const { return impl_->address; }
 
-void Lines::connect(const std::vector<Peer>& peers, uint64_t timeout_ms, const Event* aborted) {
+void Lines::connect(const std::vector<Peer>& peers, uint64_t timeout_ms, const Stop* stop) {
   if (!impl_->door) fail(MK_EINVAL, "these control connections stand already");
-  std::vector<Fd> sockets = impl_->door->join(peers, timeout_ms, aborted);
+  std::vector<Fd> sockets = impl_->door->join(peers, timeout_ms, stop);
   std::lock_guard lock(impl_->mutex);
   for (size_t i = 0; i < peers.size(); ++i)
     impl_->lines.push_back({peers[i].rank, timeout_ms, std::move(sockets[i]), {}, {}});
@@ -166,7 +166,7 @@ void Lines::listen(std::function<void(int, std::string)> heard, std::function<vo
   impl_->thread = std::thread([this] { impl_->serve(); });
 }
 
-void Lines::tell(const std::string& message) noexcept {
+bool Lines::tell(const std::string& message) noexcept {
   std::lock_guard lock(impl_->mutex);
   for (Line& l : impl_->lines) {
     if (!l.socket || l.bade || !l.why.empty()) continue;
@@ -176,6 +176,12 @@ void Lines::tell(const std::string& message) noexcept {
     ::shutdown(l.socket.get(), SHUT_RDWR);  // the thread sees the end and reports it
   }
   impl_->changed.notify_all();
+  return !impl_->lines.empty();
+}
+
+bool Lines::wait(uint64_t timeout_ms, const std::function<bool()>& enough) {
+  std::unique_lock lock(impl_->mutex);
+  return impl_->changed.wait_for(lock, std::chrono::milliseconds(timeout_ms), enough);
 }
 
 void Lines::part(uint64_t timeout_ms, const std::function<bool()>& enough) {

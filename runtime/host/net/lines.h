@@ -20,7 +20,7 @@ class Lines {
   const Address& address() const;
 
   // Door::join: returns when all pairs of all peers are connected, or throws MK_EABORTED naming all that are missing.
-  void connect(const std::vector<Peer>& peers, uint64_t timeout_ms, const Event* aborted = nullptr);
+  void connect(const std::vector<Peer>& peers, uint64_t timeout_ms, const Stop* stop = nullptr);
 
   // After connect: a thread of its own calls these; they must not throw.
   //   heard: a peer sent a message with tell. lost: a peer's connection ended without goodbye, or failed; why says how.
@@ -30,11 +30,14 @@ class Lines {
 
   // To every peer that is still there; longer ones are cut to kMessage bytes. Does not wait: a peer that has not taken what
   // was told before is given up and reported as lost. Callable from any thread.
+  // False, and nobody told, before connect.
   static constexpr size_t kMessage = 1024;
-  void tell(const std::string& message) noexcept;
+  bool tell(const std::string& message) noexcept;
 
-  // After listen: says goodbye, and waits until every peer has said it too or is lost; timeout_ms at most, and no longer than
-  // until enough() holds, which is asked whenever something was heard, lost or told.
+  // After listen: waits until enough() holds, which is asked whenever something was heard, lost or told; false if it does not
+  // within timeout_ms.
+  bool wait(uint64_t timeout_ms, const std::function<bool()>& enough);
+  // After listen: says goodbye, and waits until every peer has said it too or is lost, or enough() holds; timeout_ms at most.
   void part(uint64_t timeout_ms, const std::function<bool()>& enough);
 
  private:

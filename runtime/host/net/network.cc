@@ -9,6 +9,8 @@
 
 namespace mk::rt::net {
 
+constexpr const char* kReady = "ready";
+
 uint64_t Network::inbox_bytes(const std::vector<mk_kernel_need>& kernels) {
   uint64_t words = 0;
   for (const mk_kernel_need& k : kernels) words += k.inbox_words;
@@ -42,6 +44,7 @@ Network::Network(const World& world, Device& device, std::shared_ptr<Memory> hea
     site.inbox_words = words;
     site.timeout_ms = world_.timeout_ms;
     site.left = &left_;
+    site.stop = world_.stop;
     std::vector<Proxy::Source> sources;
     for (size_t k = 0; k < world_.kernels->size(); ++k)
       sources.push_back({reinterpret_cast<Fifo*>(fifos_->host()) + k * size_t(lanes_) + size_t(lane), first_word_[k], (*world_.kernels)[k].inbox_words});
@@ -61,23 +64,21 @@ Network::~Network() {
 
 bool Network::over() const { return std::atomic_ref(*device_.health()).load(std::memory_order_acquire); }
 
-void Network::connect(const std::vector<Blob>& all, const std::vector<std::shared_ptr<Memory>>& heaps) {
-  std::vector<Peer> peers;
+std::vector<int> Network::peers() const {
+  std::vector<int> ranks;
+  for (int rank = world_.rank % local_; rank < world_.world; rank += local_)
+    if (rank != world_.rank) ranks.push_back(rank);
+  return ranks;
+}
+
+void Network::meet(const std::vector<Blob>& all) {
   std::vector<Lines::Peer> lines;
-  for (int node = 0; node < world_.nodes; ++node) {
-    const int rank = node * local_ + world_.rank % local_;
-    if (rank == world_.rank) continue;
-    peers.push_back({rank, node, {}, heaps[size_t(rank)]});
-    lines.push_back({rank, node, all[size_t(rank)].line, all[size_t(rank)].token});
-  }
-  for (int lane = 0; lane < lanes_; ++lane) {
-    for (Peer& p : peers) p.card = all[size_t(p.rank)].cards[lane];
-    proxies_[size_t(lane)]->backend().connect(peers);
-  }
-  lines_.connect(lines, world_.timeout_ms);  // so that everybody's backend is connected once this returns
+  for (int rank : peers()) lines.push_back({rank, rank / local_, all[size_t(rank)].line, all[size_t(rank)].token});
+  lines_.connect(lines, world_.timeout_ms, world_.stop);
   lines_.listen(
-      [this](int, std::string message) {
+      [this](int rank, std::string message) {
         Farewell words;
+        if (message == kReady) ready_.fetch_or(1u << rank / local_, std::memory_order_release);
         if (message.size() != sizeof words) return;
         std::memcpy(&words, message.data(), sizeof words);
         words.why[sizeof words.why - 1] = 0;
@@ -85,6 +86,28 @@ void Network::connect(const std::vector<Blob>& all, const std::vector<std::share
       },
       [this](int rank, std::string why) { failed(rank, say("the connection to rank %d ended: %s", rank, why.c_str())); },
       [this](int rank) { left_.add(rank / local_); });
+}
+
+void Network::connect(const std::vector<Blob>& all, const std::vector<std::shared_ptr<Memory>>& heaps) {
+  std::vector<Peer> others;
+  for (int rank : peers()) others.push_back({rank, rank / local_, {}, heaps[size_t(rank)]});
+  for (int lane = 0; lane < lanes_; ++lane) {
+    for (Peer& p : others) p.card = all[size_t(p.rank)].cards[lane];
+    proxies_[size_t(lane)]->backend().connect(others);
+  }
+  lines_.tell(kReady);
+  const auto ready = [this](int rank) { return ready_.load(std::memory_order_acquire) >> rank / local_ & 1; };
+  const auto missing = [&] {  // a rank that still connects, or -1
+    for (int rank : peers())
+      if (!ready(rank)) return rank;
+    return -1;
+  };
+  const auto left = [&] { return missing() >= 0 && left_.has(missing() / local_); };
+  if (!lines_.wait(world_.timeout_ms, [&] { return missing() < 0 || left() || world_.stop->raised(); }))
+    fail(MK_EABORTED, say("rank %d is connected, but rank %d was not within %lu ms: it is stuck. Close this world and open a new one on all ranks",
+                          world_.rank, missing(), world_.timeout_ms));
+  world_.stop->check();
+  if (left()) fail(MK_EABORTED, say("rank %d has closed its world already; open a new one on all ranks", missing()));
   for (auto& proxy : proxies_) proxy->start();
 }
 
@@ -96,8 +119,8 @@ void Network::failed(int peer, const std::string& why) {
 }
 
 void Network::tell(const Farewell& words) noexcept {
-  if (told_.exchange(true)) return;
-  lines_.tell(std::string(reinterpret_cast<const char*>(&words), sizeof words));
+  std::lock_guard lock(telling_);
+  if (!told_) told_ = lines_.tell(std::string(reinterpret_cast<const char*>(&words), sizeof words));
 }
 
 void* Network::fifo(size_t kernel, int lane) const { return fifos_->there() + (kernel * size_t(lanes_) + size_t(lane)) * sizeof(Fifo); }

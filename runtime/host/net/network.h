@@ -2,32 +2,20 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "../blob.h"
 #include "../device.h"
+#include "../event.h"
+#include "../farewell.h"
 #include "../pinned.h"
 #include "lines.h"
 #include "mk/protocol.h"
 #include "proxy.h"
 
 namespace mk::rt::net {
-
-// What one rank tells its peers when it gives up.
-struct Farewell {
-  uint32_t magic = kMagic;
-  Report report{};
-  char why[640] = "";  // more than the report says, or empty
-  static constexpr uint32_t kMagic = 0x42524d4b;
-  Farewell() = default;
-  Farewell(int reporter, Role role, Wanted wanted, const std::string& reason) {
-    report.reporter = uint32_t(reporter);
-    report.role = role;
-    report.wanted = wanted;
-    std::snprintf(why, sizeof why, "%s", reason.c_str());
-  }
-};
 
 class Network {
  public:
@@ -38,6 +26,7 @@ class Network {
     // Ends the world on this node, from a thread of the network. The first to do so is believed.
     std::function<void(const Farewell&)> give_up;
     std::function<Farewell()> last_words;  // of this rank, once health says that it has given up
+    const Stop* stop;                      // raised once the world is over
   };
 
   // Makes what can be made before the peers are known, and puts it into the blob. heap holds inbox_bytes from inbox_offset on.
@@ -46,6 +35,9 @@ class Network {
   // that none of their writes finds nobody; the world's timeout at most. At once where the world has ended.
   ~Network();
 
+  // Before anything else that may fail: from then on the peers can be told of it. Returns when all peers have come.
+  void meet(const std::vector<Blob>& all);
+  // After meet. Returns when every peer's backends are connected.
   void connect(const std::vector<Blob>& all, const std::vector<std::shared_ptr<Memory>>& heaps);
   void* fifo(size_t kernel, int lane) const;  // as the device addresses it
   uint64_t* inbox(size_t kernel) const;
@@ -54,6 +46,7 @@ class Network {
   static uint64_t inbox_bytes(const std::vector<mk_kernel_need>& kernels);
 
  private:
+  std::vector<int> peers() const;                 // their ranks, ascending
   void failed(int peer, const std::string& why);  // ends the world on all ranks
   bool over() const;
 
@@ -65,7 +58,9 @@ class Network {
   uint64_t* inbox_device_;
   std::vector<uint32_t> first_word_;       // of each kernel
   std::vector<std::unique_ptr<Proxy>> proxies_;
-  std::atomic<bool> told_{false};
+  std::mutex telling_;
+  bool told_ = false;
+  std::atomic<uint32_t> ready_{0};         // bit mask of the nodes whose peer's backends are connected
   Left left_;
   Lines lines_;  // goes first: its thread uses the rest
 };

@@ -84,7 +84,8 @@ int mk_open(const mk_options* options, mk_world** world, char* err, size_t err_l
 /* This rank's blob: bytes to hand to every rank (the same length on all ranks, at most 8192). Owned by the world. */
 int mk_blob(mk_world* world, const void** blob, size_t* len);
 /* blobs: world x len bytes in rank order, this rank's own included. Maps the heaps of this node and connects to the
- * ranks of the same index on other nodes, so all ranks must call it. */
+ * ranks of the same index on other nodes, so all ranks must call it. A rank that cannot (no peer access, no memory, a peer
+ * that is gone) ends the world on all ranks at once, and each says why: here, or in mk_check where it was connected already. */
 int mk_connect(mk_world* world, const void* blobs, size_t len, char* err, size_t err_len);
 int mk_view_of(mk_world* world, uint32_t kernel, mk_view* view, char* err, size_t err_len);
 /* MK_OK, or MK_EABORTED and what happened: rank, role, CTA, tile, chunk, peer, flag, expected, seen. Does not wait. */

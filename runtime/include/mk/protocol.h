@@ -12,7 +12,7 @@ enum class Role : uint32_t { kCompute = 0, kIntraComm = 1, kInterSend = 2, kInte
 inline constexpr const char* kRoleNames[] = {"compute", "intra_comm", "inter_send", "inter_reduce", "host", "inter_recv", "proxy"};
 
 // What a wait was for; with Report::row and col it names the thing.
-enum class Wanted : uint32_t { kEntered = 0, kChunk = 1, kSameM = 2, kAbort = 3, kSameRows = 4, kFifo = 5, kDrained = 6, kNetwork = 7, kPartial = 8, kSum = 9, kTaken = 10 };
+enum class Wanted : uint32_t { kEntered = 0, kChunk = 1, kSameM = 2, kAbort = 3, kSameRows = 4, kFifo = 5, kDrained = 6, kNetwork = 7, kPartial = 8, kSum = 9, kTaken = 10, kJoin = 11 };
 //   kEntered:   that peer reaches launch `expected` (credit for its gather buffer); row and col unused
 //   kChunk:     chunk (row, col) of peer's shard arrives in launch `expected`
 //   kSameM:     peer launches with the same M: expected = own M, seen = the peer's
@@ -24,6 +24,7 @@ enum class Wanted : uint32_t { kEntered = 0, kChunk = 1, kSameM = 2, kAbort = 3,
 //   kPartial:   what peer has summed up of the own tile (row, col), counted in blocks of 64 rows, arrives in launch `expected`
 //   kSum:       what peer has added up of those rows of tile (row, col) arrives in launch `expected`
 //   kTaken:     peer takes what this rank sent it of tile (row, col) before, and frees the place, in launch `expected`
+//   kJoin:      nothing: the reporter could not join
 //   kNetwork:   nothing: a transfer to or from peer failed, or its connection ended
 
 // How many deadlines a wait for a kSum lasts. What a peer adds up it waits for itself: whoever waits for the one that is missing

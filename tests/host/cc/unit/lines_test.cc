@@ -254,10 +254,10 @@ CASE(lines_say_why_another_gave_up) {
 
 CASE(lines_abort_while_connecting) {
   World w(2);
-  Event aborted;
-  aborted.raise();
-  const auto thrown = together({0}, [&](int) { w.lines[0]->connect(others(w.at, 0), test::kAmple, &aborted); });
-  CHECK_SAYS(thrown.at(0), "mk_abort was called");
+  Stop stop;
+  stop.raise("rank 1: no longer wanted");
+  const auto thrown = together({0}, [&](int) { w.lines[0]->connect(others(w.at, 0), test::kAmple, &stop); });
+  CHECK(thrown.at(0) == "rank 1: no longer wanted");
 }
 
 CASE(lines_turn_strangers_away) {

@@ -70,7 +70,7 @@ CASE(abort_ends_a_connect) {
   std::thread abort([&] { mk_abort(r.world, "no longer wanted"); });
   CHECK(r.connect({r.blob(), other}) == MK_EABORTED);
   abort.join();
-  CHECK_SAYS(r.err, "mk_abort was called");
+  CHECK_SAYS(r.err, "rank 0: the host called mk_abort: no longer wanted");
   CHECK(r.check() == MK_EABORTED);
   CHECK_SAYS(r.err, "the host called mk_abort: no longer wanted");
 }

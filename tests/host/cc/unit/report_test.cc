@@ -51,7 +51,11 @@ CASE(sentences) {
              "here and def01234 there)");
   r = waited(mk::Wanted::kAbort);
   CHECK(sentence(r, 2, 1, "tired") == "rank 2: the host called mk_abort: tired");
-  CHECK_SAYS(sentence(r, 0, 1, "tired"), "rank 2: its host called mk_abort, which ends this world on all ranks");
+  CHECK(sentence(r, 0, 1, "tired") == "rank 2: its host called mk_abort, which ends this world on all ranks: tired");
+  CHECK(sentence(r, 0, 1, "") == "rank 2: its host called mk_abort, which ends this world on all ranks; see that rank's own error");
+  r.wanted = mk::Wanted::kJoin;
+  CHECK(sentence(r, 0, 1, "no peer access") == "rank 2 could not join, which ends this world on all ranks: no peer access");
+  CHECK(sentence(r, 0, 1, "") == "rank 2 could not join, which ends this world on all ranks; see that rank's own error");
   r.wanted = mk::Wanted(99), r.role = mk::Role(99);
   CHECK_SAYS(sentence(r, 0, 1, ""), "role unknown, cta 11 gave up for an unknown reason (99)");
 }
@@ -89,7 +93,7 @@ CASE(abort_ends_every_wait) {
   other.join();
   for (std::thread& t : roles) t.join();
   for (int r = 0; r < 3; ++r) {
-    for (uint32_t kernel = 0; kernel < 2; ++kernel) CHECK(ranks[r].control(r, kernel).abort == 2);
+    for (uint32_t kernel = 0; kernel < 2; ++kernel) CHECK(std::atomic_ref(ranks[r].control(r, kernel).abort).load() == 2);
     CHECK(ranks[r].check() == MK_EABORTED);
     CHECK_SAYS(ranks[r].err, r == 1 ? "rank 1: the host called mk_abort: the caller lost patience"
                                     : "rank 1: its host called mk_abort, which ends this world");
