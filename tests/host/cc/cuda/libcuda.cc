@@ -290,9 +290,10 @@ Result cuMemHostGetDevicePointer_v2(Ptr* d, void* p, unsigned) { return *d = Ptr
 Result cuMemcpyAsync(Ptr to, Ptr from, size_t bytes, Stream s) {
   NEED_CONTEXT;
   queue(s).put([=] {
-    if (bytes == 4)
-      __atomic_store_n(reinterpret_cast<uint32_t*>(to),
-                       __atomic_load_n(reinterpret_cast<uint32_t*>(from), __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+    if (bytes % 4 == 0 && bytes <= 64)
+      for (size_t at = 0; at < bytes; at += 4)
+        __atomic_store_n(reinterpret_cast<uint32_t*>(to + at),
+                         __atomic_load_n(reinterpret_cast<uint32_t*>(from + at), __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
     else
       std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
   });
