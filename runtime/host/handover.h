@@ -43,7 +43,7 @@ class Offer {
 // the reason of `stop` when that is raised.
 std::vector<Fd> collect(int own_rank, const std::vector<const Blob*>& peers, uint64_t timeout_ms, const Stop& stop);
 
-// Tells that rank's Offer; one that is gone needs no word. Waits for nobody.
+// Tells that rank's Offer; one that is gone needs no word, and one that takes none is waited for a second at most.
 void tell(const Blob& peer, const Farewell& words) noexcept;
 
 }  // namespace mk::rt

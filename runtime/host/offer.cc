@@ -88,7 +88,9 @@ bool Offer::answer(int connection) noexcept {
 }
 
 void tell(const Blob& peer, const Farewell& words) noexcept {
-  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const timeval patience{1, 0};  // also of connect, which waits while as many others as the listener queues wait there
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const Goodbye goodbye{peer.token, words};
   if (connect(socket, peer)) [[maybe_unused]] ssize_t sent = ::send(socket.get(), &goodbye, sizeof goodbye, MSG_NOSIGNAL);
 }
