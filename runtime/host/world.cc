@@ -227,6 +227,7 @@ void mk_world::check() {
     }
     fail(MK_EABORTED, say("kernel %s: ", kernels_[k].name) + sentence(report, rank_, timeout_ms_, reason));
   }
+  stop_.check();  // another rank may still be writing the report that it was first to claim
   fail(MK_EABORTED, say("rank %u gave up and left no report; close this world and open a new one", health - 1));
 }
 
@@ -250,8 +251,8 @@ void mk_world::give_up(const Farewell& words) {
     for (size_t k = 0; k < kernels_.size(); ++k)
       for (int r = first(); r < first() + local(); ++r)
         if (r == rank_ || !heaps_.empty()) abort_one(*control(r == rank_ ? *own_ : *heaps_[r], k), words.report);
-    std::atomic_ref(*device_->health()).store(uint32_t(words.report.reporter) + 1, std::memory_order_release);
     stop_.raise(sentence(words.report, rank_, timeout_ms_, words.why));
+    std::atomic_ref(*device_->health()).store(uint32_t(words.report.reporter) + 1, std::memory_order_release);
     near.swap(near_);
   }
   if (near.empty()) return;

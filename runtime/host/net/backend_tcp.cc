@@ -79,6 +79,7 @@ class Tcp final : public Backend {
       partners.push_back({p.rank, p.node, c.address, c.token});
     }
     std::vector<Fd> sockets = door_->join(partners, site_.timeout_ms, site_.stop);
+    if (site_.stop) site_.stop->check();
     door_.reset();
     for (size_t i = 0; i < partners.size(); ++i) {
       for (int which : {SO_SNDBUFFORCE, SO_RCVBUFFORCE})  // where that is not allowed, the system's own tuning is best

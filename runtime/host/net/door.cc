@@ -73,19 +73,23 @@ class Joining {
     const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms_);
     for (;;) {
       if (!told_ && count(State::kJoined) + count(State::kReady) == pairs_.size()) pronounce("");
-      if (told_ && count(State::kReady) == pairs_.size()) break;
+      if (told_ && (count(State::kReady) == pairs_.size() || (stop && stop->raised()))) break;
       const bool more = count(State::kAwaited) + count(State::kCalling) + count(State::kGreeted);
       if (count(State::kLost) && !more) give_up();
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
       if (left <= 0) give_up();
       wait(listener, stop, int(std::min<int64_t>(left, 1 << 30)));
     }
-    std::vector<Fd> sockets;
-    for (Pair& p : pairs_) {
-      tune(p.socket, timeout_ms_);
-      sockets.push_back(std::move(p.socket));
-    }
-    return sockets;
+    for (const Pair& p : pairs_)
+      if (p.socket) tune(p.socket, timeout_ms_);
+    return sockets();
+  }
+
+  // Of every pair, none where there is no connection.
+  std::vector<Fd> sockets() {
+    std::vector<Fd> all;
+    for (Pair& p : pairs_) all.push_back(std::move(p.socket));
+    return all;
   }
 
  private:
@@ -104,7 +108,8 @@ class Joining {
       fail_errno("poll for the peers on other nodes");
     }
     if (polled[0].revents) {
-      if (!told_) pronounce(stop->why());
+      if (told_) return;
+      pronounce(stop->why());
       stop->check();
     }
     size_t at = 2;
@@ -226,7 +231,13 @@ Door::Door(int rank, const Token& token, bool local)
     : rank_(rank), token_(token), address_(own_address(local)), listener_(listen_at(address_)) {}
 
 std::vector<Fd> Door::join(const std::vector<Partner>& peers, uint64_t timeout_ms, const Stop* stop) {
-  return Joining(rank_, token_, peers, timeout_ms).run(listener_, stop);
+  Joining joining(rank_, token_, peers, timeout_ms);
+  try {
+    return joining.run(listener_, stop);
+  } catch (const Fail&) {
+    if (stop && stop->raised()) unfinished_ = joining.sockets();
+    throw;
+  }
 }
 
 }  // namespace mk::rt::net

@@ -19,7 +19,8 @@ class Lines {
   ~Lines();  // says goodbye to those that are still there and have not heard it
   const Address& address() const;
 
-  // Door::join: returns when all pairs of all peers are connected, or throws MK_EABORTED naming all that are missing.
+  // Door::join: returns when all pairs of all peers are connected, or throws MK_EABORTED naming all that are missing. Where it
+  // returns because `stop` was raised, `tell` works and `listen` must not be called.
   void connect(const std::vector<Peer>& peers, uint64_t timeout_ms, const Stop* stop = nullptr);
 
   // After connect: a thread of its own calls these; they must not throw.

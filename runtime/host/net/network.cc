@@ -75,6 +75,7 @@ void Network::meet(const std::vector<Blob>& all) {
   std::vector<Lines::Peer> lines;
   for (int rank : peers()) lines.push_back({rank, rank / local_, all[size_t(rank)].line, all[size_t(rank)].token});
   lines_.connect(lines, world_.timeout_ms, world_.stop);
+  world_.stop->check();
   lines_.listen(
       [this](int rank, std::string message) {
         Farewell words;

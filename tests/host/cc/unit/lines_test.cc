@@ -260,6 +260,24 @@ CASE(lines_abort_while_connecting) {
   CHECK(thrown.at(0) == "rank 1: no longer wanted");
 }
 
+// A rank that is stopped between its own "all are there" and its peer's tells the peer over the line.
+CASE(lines_tell_who_still_connects) {
+  World w(2);
+  Stop stop;
+  std::thread first([&] { w.lines[0]->connect(others(w.at, 0), test::kAmple, &stop); });
+  const Hello hello{kDoorMagic, 1, 0, token_of(0)};
+  Fd one = stranger(w.at[0], &hello, sizeof hello);
+  Hello answer;
+  Verdict verdict = 1;
+  CHECK(::recv(one.get(), &answer, sizeof answer, MSG_WAITALL) == sizeof answer);
+  CHECK(::recv(one.get(), &verdict, sizeof verdict, MSG_WAITALL) == sizeof verdict && verdict == 0);
+  stop.raise("over");
+  first.join();
+  CHECK(w.lines[0]->tell("farewell"));
+  char said[8 + 8];  // behind the head
+  CHECK(::recv(one.get(), said, sizeof said, MSG_WAITALL) == sizeof said && !std::memcmp(said + 8, "farewell", 8));
+}
+
 CASE(lines_turn_strangers_away) {
   std::vector<Ear> ears(2);
   World w(2);
