@@ -46,7 +46,7 @@ func unavailable(t *testing.T, format string, arguments ...any) {
 
 // backends are the sources of libmkrt that a backend alone needs.
 var backends = []string{"runtime/host/net/verbs.cc", "runtime/host/net/nic.cc", "runtime/host/net/distance.cc",
-	"runtime/host/net/region.cc", "runtime/host/device_host.cc", "runtime/host/heap_memfd.cc"}
+	"runtime/host/net/region.cc", "runtime/host/event.cc", "runtime/host/device_host.cc", "runtime/host/heap_memfd.cc"}
 
 var compiler = sync.OnceValue(func() *cxx.Compiler {
 	return &cxx.Compiler{Root: root, Dir: builds, Flags: []string{"-O2", "-g1"}}
