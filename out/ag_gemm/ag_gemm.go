@@ -38,7 +38,7 @@ static void call_close(void* f, ag_gemm* kernel) { ((void (*)(ag_gemm*))f)(kerne
 import "C"
 
 // Kernel is what a world must provide for ag_gemm; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0xdc2a89f9c6528d00, HeapBytes: 201344000, World: 4, Nodes: 1, RuntimeHash: 0xa9d5710b9bdbae84}
+var Kernel = mkrt.Kernel{Name: "ag_gemm", ABI: 0x511997e266489b5f, HeapBytes: 201344000, World: 4, Nodes: 1, RuntimeHash: 0xdc185cd5c4df726c}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

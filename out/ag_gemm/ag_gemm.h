@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_ABI 0xdc2a89f9c6528d00ull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_ABI 0x511997e266489b5full /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_HEAP_BYTES 201344000ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_WORLD 4
 #define AG_GEMM_NODES 1

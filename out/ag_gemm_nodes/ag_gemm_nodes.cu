@@ -15,7 +15,7 @@
 
 namespace ag_gemm_nodes_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xa9d5710b9bdbae84ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xdc185cd5c4df726cull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 16, kNodes = 2, kLocal = 8;
 constexpr int kMaxM = 16384, kN = 2048, kK = 8192;

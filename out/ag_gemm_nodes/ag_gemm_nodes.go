@@ -44,7 +44,7 @@ static void call_close(void* f, ag_gemm_nodes* kernel) { ((void (*)(ag_gemm_node
 import "C"
 
 // Kernel is what a world must provide for ag_gemm_nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm_nodes", ABI: 0xf16e6f4b8812fe09, HeapBytes: 536880128, World: 16, Nodes: 2, Backend: 3, Lanes: 1, InboxWords: 129, RuntimeHash: 0xa9d5710b9bdbae84}
+var Kernel = mkrt.Kernel{Name: "ag_gemm_nodes", ABI: 0x1976bb4cea16fecf, HeapBytes: 536880128, World: 16, Nodes: 2, Backend: 3, Lanes: 1, InboxWords: 129, RuntimeHash: 0xdc185cd5c4df726c}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

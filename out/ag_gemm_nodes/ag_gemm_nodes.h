@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_NODES_ABI 0xf16e6f4b8812fe09ull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_NODES_ABI 0x1976bb4cea16fecfull /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_NODES_HEAP_BYTES 536880128ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_NODES_WORLD 16
 #define AG_GEMM_NODES_NODES 2

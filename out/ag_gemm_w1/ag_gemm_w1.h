@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_W1_ABI 0xa6268393695254faull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_W1_ABI 0xb9f9a07e9866b2a0ull /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_W1_HEAP_BYTES 1024ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_W1_WORLD 1
 #define AG_GEMM_W1_NODES 1

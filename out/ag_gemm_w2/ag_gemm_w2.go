@@ -38,7 +38,7 @@ static void call_close(void* f, ag_gemm_w2* kernel) { ((void (*)(ag_gemm_w2*))f)
 import "C"
 
 // Kernel is what a world must provide for ag_gemm_w2; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "ag_gemm_w2", ABI: 0x76bd48827435a3da, HeapBytes: 134235136, World: 2, Nodes: 1, RuntimeHash: 0xa9d5710b9bdbae84}
+var Kernel = mkrt.Kernel{Name: "ag_gemm_w2", ABI: 0x8aadc3ca20c37a3e, HeapBytes: 134235136, World: 2, Nodes: 1, RuntimeHash: 0xdc185cd5c4df726c}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AG_GEMM_W2_ABI 0x76bd48827435a3daull /* hash of the plan and of the runtime; equal on all ranks */
+#define AG_GEMM_W2_ABI 0x8aadc3ca20c37a3eull /* hash of the plan and of the runtime; equal on all ranks */
 #define AG_GEMM_W2_HEAP_BYTES 134235136ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define AG_GEMM_W2_WORLD 2
 #define AG_GEMM_W2_NODES 1

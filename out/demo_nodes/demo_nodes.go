@@ -44,7 +44,7 @@ static void call_close(void* f, demo_nodes* kernel) { ((void (*)(demo_nodes*))f)
 import "C"
 
 // Kernel is what a world must provide for demo_nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "demo_nodes", ABI: 0x97bc6912d4fff098, HeapBytes: 1279744, World: 4, Nodes: 2, Backend: 1, Lanes: 1, InboxWords: 49, RuntimeHash: 0xa9d5710b9bdbae84}
+var Kernel = mkrt.Kernel{Name: "demo_nodes", ABI: 0x3bddcee08d95978b, HeapBytes: 1279744, World: 4, Nodes: 2, Backend: 1, Lanes: 1, InboxWords: 49, RuntimeHash: 0xdc185cd5c4df726c}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -13,7 +13,7 @@
 
 namespace demo_rs_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xa9d5710b9bdbae84ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xdc185cd5c4df726cull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 4;
 constexpr int kMaxM = 600, kN = 200, kK = 328;

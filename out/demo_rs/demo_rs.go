@@ -38,7 +38,7 @@ static void call_close(void* f, demo_rs* kernel) { ((void (*)(demo_rs*))f)(kerne
 import "C"
 
 // Kernel is what a world must provide for demo_rs; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "demo_rs", ABI: 0xe0f9f55a0e16995a, HeapBytes: 591104, World: 4, Nodes: 1, RuntimeHash: 0xa9d5710b9bdbae84}
+var Kernel = mkrt.Kernel{Name: "demo_rs", ABI: 0x7628807e5183c44d, HeapBytes: 591104, World: 4, Nodes: 1, RuntimeHash: 0xdc185cd5c4df726c}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -14,7 +14,7 @@
 
 namespace gemm_ar_kernel {
 
-static_assert(MK_RUNTIME_HASH == 0xa9d5710b9bdbae84ull, "generated for another version of the runtime headers: run mkgen again");
+static_assert(MK_RUNTIME_HASH == 0xdc185cd5c4df726cull, "generated for another version of the runtime headers: run mkgen again");
 
 constexpr int kWorld = 4;
 constexpr int kMaxM = 8192, kN = 8192, kK = 2048;

@@ -38,7 +38,7 @@ static void call_close(void* f, gemm_ar* kernel) { ((void (*)(gemm_ar*))f)(kerne
 import "C"
 
 // Kernel is what a world must provide for gemm_ar; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "gemm_ar", ABI: 0x328e6c7345aff993, HeapBytes: 302023680, World: 4, Nodes: 1, RuntimeHash: 0xa9d5710b9bdbae84}
+var Kernel = mkrt.Kernel{Name: "gemm_ar", ABI: 0x46d13cc9b64f26fe, HeapBytes: 302023680, World: 4, Nodes: 1, RuntimeHash: 0xdc185cd5c4df726c}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GEMM_AR_ABI 0x328e6c7345aff993ull /* hash of the plan and of the runtime; equal on all ranks */
+#define GEMM_AR_ABI 0x46d13cc9b64f26feull /* hash of the plan and of the runtime; equal on all ranks */
 #define GEMM_AR_HEAP_BYTES 302023680ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define GEMM_AR_WORLD 4
 #define GEMM_AR_NODES 1

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GEMM_RS_ABI 0x2f7392b0866184b2ull /* hash of the plan and of the runtime; equal on all ranks */
+#define GEMM_RS_ABI 0x735e43f6e419b6d8ull /* hash of the plan and of the runtime; equal on all ranks */
 #define GEMM_RS_HEAP_BYTES 201344000ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define GEMM_RS_WORLD 4
 #define GEMM_RS_NODES 1

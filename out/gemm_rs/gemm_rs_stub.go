@@ -20,7 +20,7 @@ import (
 )
 
 // Kernel is what a world must provide for gemm_rs; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "gemm_rs", ABI: 0x2f7392b0866184b2, HeapBytes: 201344000, World: 4, Nodes: 1, RuntimeHash: 0xa9d5710b9bdbae84}
+var Kernel = mkrt.Kernel{Name: "gemm_rs", ABI: 0x735e43f6e419b6d8, HeapBytes: 201344000, World: 4, Nodes: 1, RuntimeHash: 0xdc185cd5c4df726c}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

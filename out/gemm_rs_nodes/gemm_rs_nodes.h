@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GEMM_RS_NODES_ABI 0xf3ec1e02730a3619ull /* hash of the plan and of the runtime; equal on all ranks */
+#define GEMM_RS_NODES_ABI 0x4eabf0fa2ca64c38ull /* hash of the plan and of the runtime; equal on all ranks */
 #define GEMM_RS_NODES_HEAP_BYTES 268456960ull /* of each rank's symmetric heap: mk_kernel_need.heap_bytes */
 #define GEMM_RS_NODES_WORLD 4
 #define GEMM_RS_NODES_NODES 2

@@ -26,7 +26,7 @@ import (
 )
 
 // Kernel is what a world must provide for gemm_rs_nodes; pass it to mkrt.Join on every rank.
-var Kernel = mkrt.Kernel{Name: "gemm_rs_nodes", ABI: 0xf3ec1e02730a3619, HeapBytes: 268456960, World: 4, Nodes: 2, Backend: 3, Lanes: 1, InboxWords: 1025, RuntimeHash: 0xa9d5710b9bdbae84}
+var Kernel = mkrt.Kernel{Name: "gemm_rs_nodes", ABI: 0x4eabf0fa2ca64c38, HeapBytes: 268456960, World: 4, Nodes: 2, Backend: 3, Lanes: 1, InboxWords: 1025, RuntimeHash: 0xdc185cd5c4df726c}
 
 // Args are the operands of one launch (bf16), row-major, 16-byte aligned, in this rank's device memory (host memory for the
 // host target). C must not overlap A or B. An operand without elements may be 0.

@@ -35,6 +35,7 @@ var overRxe = []mutation{
 	{"closed with slots to be sent", "rc_bounce.cc", "return sent_ == filled_ && rc_.put() == rc_.completed();", "return true;", "closes 2 1 far"},
 	{"a failure towards a peer that has left", "backend_ibverbs.cc", " && !site_.has_left(node)", "", "closes 2 1 near"},
 	{"slots filled again too early", "rc_bounce.cc", "filled_ - load(desk_.emptied) < kRing", "filled_ - sent_ < kRing", "writes 2 1 far"},
+	{"a rank greets before its peers take writes", "backend_ibverbs.cc", "sizeof(Desk);\n    }\n  }", "sizeof(Desk);\n    }\n    greet(peers);\n  }", "writes 2 1 near"},
 }
 
 // mutated writes the source with its defect and returns sources with it in the place of the right one.

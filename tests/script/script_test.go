@@ -38,7 +38,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("MKGEN_CACHE", cache)
-			e.Setenv("MKGEN_TIMEOUT", "1h") // whatever else the machine does
+			e.Setenv("MKGEN_TIMEOUT", "1h")                                 // whatever else the machine does
 			e.Setenv("MKGEN_BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // where testscript has put mkgen
 			return nil
 		},

@@ -82,8 +82,11 @@ class Backend {
   virtual ~Backend() = default;  // ends connections; nothing may be in flight into memory that is about to go
 
   virtual Card card() const = 0;
-  // Peers of the other nodes, ascending by node. Ranks call this at about the same time; returns when writes may be posted.
+  // In two steps, with the peers of the other nodes, ascending by node. connect: from its return on their writes are taken here.
+  // greet: called when every peer has returned from connect, so that what is sent has somebody to take it; when it returns, the
+  // ways have been tried, and writes may be posted.
   virtual void connect(const std::vector<Peer>& peers) = 0;
+  virtual void greet(const std::vector<Peer>&) {}
 
   // Starts a write; false where the queue is full, and then nothing has happened: poll, and post again.
   virtual bool post(const Write& write) = 0;

@@ -77,7 +77,14 @@ class Ibverbs final : public Backend {
       peer.rc->connect({card.gid, end.qpn, end.psn, card.lid, card.mtu, card.link}, site_.timeout_ms);
       peer.target = card.target;
       peer.target.desk += uint64_t(site_.node) * sizeof(Desk);
-      if (!heap_.mr || !card.target.direct) {
+    }
+  }
+
+  // What is sent to a queue pair that is not ready to receive is lost, and sent again only after a retry time.
+  void greet(const std::vector<net::Peer>& peers) override {
+    for (const net::Peer& p : peers) {
+      Peer& peer = peers_[p.node];
+      if (!heap_.mr || !peer.target.direct) {
         if (heap_.mr)
           log(site_.rank, say("lane %d to and from rank %d through bounce buffers: its NIC does not reach its heap", site_.lane, p.rank));
         peer.rings = std::make_unique<HostRegion>(nic_, *site_.device, kRings);

@@ -9,7 +9,7 @@
 
 namespace mk::rt::net {
 
-constexpr const char* kReady = "ready";
+constexpr const char* kStepNames[] = {"takes", "ready"};  // as peers are told
 
 uint64_t Network::inbox_bytes(const std::vector<mk_kernel_need>& kernels) {
   uint64_t words = 0;
@@ -79,7 +79,8 @@ void Network::meet(const std::vector<Blob>& all) {
   lines_.listen(
       [this](int rank, std::string message) {
         Farewell words;
-        if (message == kReady) ready_.fetch_or(1u << rank / local_, std::memory_order_release);
+        for (int step = 0; step < kSteps; ++step)
+          if (message == kStepNames[step]) reached_[step].fetch_or(1u << rank / local_, std::memory_order_release);
         if (message.size() != sizeof words) return;
         std::memcpy(&words, message.data(), sizeof words);
         words.why[sizeof words.why - 1] = 0;
@@ -90,17 +91,22 @@ void Network::meet(const std::vector<Blob>& all) {
 }
 
 void Network::connect(const std::vector<Blob>& all, const std::vector<std::shared_ptr<Memory>>& heaps) {
-  std::vector<Peer> others;
-  for (int rank : peers()) others.push_back({rank, rank / local_, {}, heaps[size_t(rank)]});
-  for (int lane = 0; lane < lanes_; ++lane) {
-    for (Peer& p : others) p.card = all[size_t(p.rank)].cards[lane];
-    proxies_[size_t(lane)]->backend().connect(others);
+  std::vector<std::vector<Peer>> others{size_t(lanes_)};  // of each lane
+  for (size_t lane = 0; lane < others.size(); ++lane) {
+    for (int rank : peers()) others[lane].push_back({rank, rank / local_, all[size_t(rank)].cards[lane], heaps[size_t(rank)]});
+    proxies_[lane]->backend().connect(others[lane]);
   }
-  lines_.tell(kReady);
-  const auto ready = [this](int rank) { return ready_.load(std::memory_order_acquire) >> rank / local_ & 1; };
-  const auto missing = [&] {  // a rank that still connects, or -1
+  reach(kTakes);
+  for (size_t lane = 0; lane < others.size(); ++lane) proxies_[lane]->backend().greet(others[lane]);
+  reach(kReady);
+  for (auto& proxy : proxies_) proxy->start();
+}
+
+void Network::reach(Step step) {
+  lines_.tell(kStepNames[step]);
+  const auto missing = [&] {  // a rank that is not so far, or -1
     for (int rank : peers())
-      if (!ready(rank)) return rank;
+      if (!(reached_[step].load(std::memory_order_acquire) >> rank / local_ & 1)) return rank;
     return -1;
   };
   const auto left = [&] { return missing() >= 0 && left_.has(missing() / local_); };
@@ -109,7 +115,6 @@ void Network::connect(const std::vector<Blob>& all, const std::vector<std::share
                           world_.rank, missing(), world_.timeout_ms));
   world_.stop->check();
   if (left()) fail(MK_EABORTED, say("rank %d has closed its world already; open a new one on all ranks", missing()));
-  for (auto& proxy : proxies_) proxy->start();
 }
 
 void Network::failed(int peer, const std::string& why) {

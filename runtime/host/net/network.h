@@ -39,6 +39,8 @@ class Network {
   void meet(const std::vector<Blob>& all);
   // After meet. Returns when every peer's backends are connected.
   void connect(const std::vector<Blob>& all, const std::vector<std::shared_ptr<Memory>>& heaps);
+  // Of connecting: this rank's backends take writes; they have tried the ways to all peers.
+  enum Step { kTakes, kReady, kSteps };
   void* fifo(size_t kernel, int lane) const;  // as the device addresses it
   uint64_t* inbox(size_t kernel) const;
   void tell(const Farewell& words) noexcept;  // to all peers, once
@@ -48,6 +50,7 @@ class Network {
  private:
   std::vector<int> peers() const;                 // their ranks, ascending
   void failed(int peer, const std::string& why);  // ends the world on all ranks
+  void reach(Step step);                          // says so, and waits until all peers have said it
   bool over() const;
 
   const World world_;
@@ -60,7 +63,7 @@ class Network {
   std::vector<std::unique_ptr<Proxy>> proxies_;
   std::mutex telling_;
   bool told_ = false;
-  std::atomic<uint32_t> ready_{0};         // bit mask of the nodes whose peer's backends are connected
+  std::atomic<uint32_t> reached_[kSteps]{};  // bit masks of the nodes whose peer has reached a step
   Left left_;
   Lines lines_;  // goes first: its thread uses the rest
 };

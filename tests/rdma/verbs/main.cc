@@ -3,6 +3,7 @@
 // A rank exchanges with the ranks of its index on the other nodes; far: the NIC does not reach its heap; mixed: so on every
 // second node. Exit 0 where every rank saw what the case says.
 #include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -27,7 +28,7 @@ struct Rank {
   bool far;
   uint64_t seed;
   // Virtual machines on busy processors may fall silent for seconds; the first three cases wait until it has passed.
-  uint64_t timeout_ms() const { return name == "killed" || name == "absent" || name == "closes" ? 15000 : 600000; }
+  uint64_t timeout_ms() const { return name == "killed" || name == "absent" || name == "closes" ? 15000 : 3600000; }
   int world() const { return nodes * per_node; }
 };
 
@@ -44,6 +45,15 @@ struct Lane {
     std::vector<net::Card> cards = meet.gather(backend->card());
     for (int p = r.rank % r.per_node; p < r.world(); p += r.per_node)
       if (p != r.rank) peers.push_back({p, p / r.per_node, cards[size_t(p)], nullptr});
+  }
+
+  // `ranks` of them, one after the other: what one of them sent already would find nobody, and be sent again after minutes.
+  void connect(Meet& meet, int ranks) {
+    for (int turn = 0; turn < ranks; ++turn) {
+      if (turn == site.rank) backend->connect(peers);
+      meet.barrier();
+    }
+    if (site.rank < ranks) backend->greet(peers);
   }
 };
 
@@ -66,7 +76,7 @@ void writes(const Rank& r, Meet& meet) {
     Heap heap(r.far, data + words * 8);
     Lane lane(r, 0, *heap.device, *heap.memory, data, words, meet);
     test::Traffic traffic(shape, lane.site, heap.bytes, reinterpret_cast<uint64_t*>(heap.bytes + data), lane.peers);
-    lane.backend->connect(lane.peers);
+    lane.connect(meet, r.world());
     const auto until = Clock::now() + kLong;
     while (!traffic.finished()) {
       traffic.step(*lane.backend);
@@ -87,7 +97,7 @@ struct Count final : net::Events {
 void pressure(const Rank& r, Meet& meet) {
   Heap heap(r.far, 1 << 20);
   Lane lane(r, 0, *heap.device, *heap.memory, 1 << 19, uint32_t(r.nodes), meet);
-  lane.backend->connect(lane.peers);
+  lane.connect(meet, r.world());
   Count count;
   uint64_t id = 0, refused = 0;
   for (uint64_t value = 1; value <= 3000; ++value)
@@ -118,7 +128,7 @@ void closes(const Rank& r, Meet& meet) {
   constexpr uint64_t kWrites = 40, kBytes = 300000;
   Heap heap(r.far, 1 << 20);
   Lane lane(r, 0, *heap.device, *heap.memory, 1 << 19, 8, meet);
-  lane.backend->connect(lane.peers);
+  lane.connect(meet, r.world());
   Count count;
   const auto write = [&](uint64_t id) {
     const net::Write w{1 - r.rank, 0, 0, kBytes, 0, 1, id << 32, id};
@@ -163,7 +173,7 @@ template <class Body> void expect(const Rank& r, const std::string& text, Body&&
 void killed(const Rank& r, Meet& meet) {
   Heap heap(r.far, 1 << 20);
   Lane lane(r, 0, *heap.device, *heap.memory, 1 << 19, 8, meet);
-  lane.backend->connect(lane.peers);
+  lane.connect(meet, r.world());
   meet.barrier();
   if (r.rank == r.world() - 1) ::_exit(0);  // nothing of it is taken down in order
   Count count;
@@ -185,7 +195,9 @@ void absent(const Rank& r, Meet& meet) {
   Lane lane(r, 0, *heap.device, *heap.memory, 1 << 19, 8, meet);
   const bool waits = lane.peers.back().rank == r.world() - 1;
   if (waits && r.rank != r.world() - 1)
-    expect(r, say("rank %d", r.world() - 1), [&] { lane.backend->connect(lane.peers); });
+    expect(r, say("rank %d", r.world() - 1), [&] { lane.connect(meet, r.world() - 1); });
+  else
+    lane.connect(meet, r.world() - 1);
   meet.barrier();
 }
 
@@ -225,18 +237,24 @@ int main(int argc, char** argv) {
   first = first.substr(0, first.find(' '));
   const int listener = machine == 0 ? Meet::listen(kPort) : -1;
   const int here = r.world() / machines;
+  std::vector<pid_t> ranks;
   for (int i = 0; i < here; ++i) {
     r.rank = machine * here + i;
     r.far = memory == "far" || (memory == "mixed" && r.rank / r.per_node % 2 == 1);
-    if (::fork() == 0) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
       const int rc = run(r, r.rank == 0 ? listener : -1, first, command);
       std::fflush(stdout);
       ::_exit(rc);
     }
+    ranks.push_back(pid);
   }
   int rc = 0;
   for (int status; ::wait(&status) > 0;)
-    if (status) rc = 1;
+    if (status && !rc) {
+      rc = 1;
+      for (pid_t rank : ranks) ::kill(rank, SIGKILL);  // it would wait for the one that failed
+    }
   if (rc == 0) std::printf("%s: ok\n", r.name.c_str());
   return rc;
 }
